@@ -44,6 +44,14 @@ type List struct {
 const (
 	// ListDue has the threads, of all tenants, for which something is to be done at a time.
 	ListDue = "due"
+	// ListEnded has the threads, of all tenants, that do not run and that retention has not seen
+	// since, by when they were last active.
+	ListEnded = "ended"
+	// ListResting has the other threads that may be deleted for their age, by the same time.
+	ListResting = "resting"
+	// ListAging has the threads with checkpoints that may be removed for their age, by when the
+	// oldest was taken, or by a time before that.
+	ListAging = "aging"
 	// ListAsking has the threads of one user that wait for a person, by when they began to.
 	ListAsking = "asking"
 	// ListOwned has the threads that one process owns: those that Owned of a [Directory]

@@ -173,20 +173,26 @@ func TestIdleLooks(t *testing.T) {
 		looptest.Start(t, s, dueAlone, outsideAgent(finance(&postbox{}, holdfast.Outside{})))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		whole, until := 0, time.Time{}
+		all, whole, until := map[string]int{}, map[string]int{}, map[string]time.Time{}
 		for _, q := range s.queries {
 			switch {
 			case q.Since.IsZero():
-				whole++
-			case q.Since.After(until):
-				t.Errorf("nobody looked from %s to %s", until, q.Since)
+				whole[q.Name]++
+			case q.Since.After(until[q.Name]):
+				t.Errorf("nobody looked from %s to %s", until[q.Name], q.Since)
 			case q.Before.Sub(q.Since) > 5*time.Second:
 				t.Errorf("a look goes back from %s to %s", q.Before, q.Since)
 			}
-			until = q.Before
+			all[q.Name]++
+			until[q.Name] = q.Before
 		}
-		if whole < 6 || whole > 7 || len(s.queries) < 60 || len(s.queries) > 130 {
-			t.Errorf("%d looks in a minute, %d of them at the whole list", len(s.queries), whole)
+		for _, list := range []string{store.ListDue, store.ListEnded} {
+			if whole, all := whole[list], all[list]; whole < 6 || whole > 7 || all < 60 || all > 130 {
+				t.Errorf("%d looks at the list %s in a minute, %d of them at all of it", all, list, whole)
+			}
+		}
+		if len(all) != 2 {
+			t.Errorf("without limits, the lists %v are looked at", all)
 		}
 	})
 }

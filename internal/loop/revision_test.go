@@ -255,6 +255,32 @@ func TestRevisionGone(t *testing.T) {
 	})
 }
 
+// TestPinnedEndsInTime: a pinned run ends within a second of its time, however seldom anybody sweeps.
+func TestPinnedEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &looptest.Notebook{}
+		shared, _, _ := bereft(t, j)
+		e := looptest.Start(t, shared, func(c *looptest.Config) {
+			pinned(c)
+			dueAlone(c)
+			c.Lease = time.Minute
+		}, revised("2", j, nil))
+		time.Sleep(3 * time.Minute)
+		w := info(t, e).Waiting
+		if w == nil {
+			t.Fatal("the run does not wait")
+		}
+		time.Sleep(time.Until(w.Until) - 10*time.Millisecond)
+		if got := info(t, e); got.Status != threads.StatusRunning {
+			t.Errorf("shortly before its time is up the thread is %+v", got)
+		}
+		time.Sleep(1010 * time.Millisecond)
+		if got := info(t, e); got.Status != threads.StatusStopped || got.Code != codes.RevisionGone {
+			t.Errorf("a second after its time the thread is %+v", got)
+		}
+	})
+}
+
 // TestPinnedAgentGone: a run whose agent is not there at all waits too, where runs are
 // pinned, and ends as it would without waiting.
 func TestPinnedAgentGone(t *testing.T) {

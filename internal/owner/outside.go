@@ -405,14 +405,24 @@ func (x *finishing) stored(t *thread.Thread, call *thread.Call, run string, err 
 }
 
 // GoOn goes on with a thread whose outside calls have all ended, if nobody has done so: the
-// last one has expired, or there was no place for the run.
+// last one has expired, or there was no place for the run. A run that has waited for its agent's
+// revision for long enough ends.
 func (e *Engine) GoOn(ctx context.Context, key store.ThreadKey) error {
+	waits, err := e.goOn(ctx, key)
+	if err == nil && waits {
+		err = e.takeovers.ensureOwnerOf(ctx, key)
+	}
+	return err
+}
+
+// goOn is GoOn for a thread that does not run. It reports whether the thread has a run that waits.
+func (e *Engine) goOn(ctx context.Context, key store.ThreadKey) (waits bool, err error) {
 	defer e.Lock(key)()
 	t, err := e.read.Head(ctx, key)
-	if err != nil {
-		return err
+	if err != nil || t.State.Waiting != nil {
+		return err == nil, err
 	}
-	return e.starter.goOn(ctx, t, nil)
+	return false, e.starter.goOn(ctx, t, nil)
 }
 
 // hand has the owner of the thread's run take the result, and waits until there may be news

@@ -80,8 +80,8 @@ var mutants = []mutant{
 	one("a fence does not rise", "owner/owner.go", "t.Head.Fence.Epoch + 1", "t.Head.Fence.Epoch + 0"),
 	one("an owner that has its lapsed lease back only reads the head", "loop/confirm.go",
 		"case o.lease.HeldSince(o.w.Acknowledged()):", "case o.lease.HeldSince(asked):"),
-	one("the index does not list what is due", "thread/commit.go", "ends && s.GoesOn(at) {",
-		"ends && s.GoesOn(at) && s.Format == 0 {"),
+	one("the index does not list what is due", "thread/commit.go", "!ends || !p.s.GoesOn(at) {",
+		"!ends || !p.s.GoesOn(at) || p.s.Format != 0 {"),
 	{"what is due is found only at its own time", []change{
 		{"upkeep/due.go", "d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain", "d.k == nil"},
 		{"upkeep/due.go", "d.since = q.Before.Add(-dueLate)", "d.since = q.Before"},

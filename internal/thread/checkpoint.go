@@ -95,6 +95,7 @@ func PutCheckpoint(c *store.Commit, st *State, cp Checkpoint, now time.Time, kee
 	st.takeStates()
 	st.Checkpoints++
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
+	took(&st.Tended, st.Checkpoints, now, keep)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = st.Format, st.LastCheckpoint, now, c.ID, st
 	c.Put = append(c.Put, store.Value{Kind: store.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
 	if keep <= 0 {

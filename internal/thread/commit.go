@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// A commit says three things of its thread: the records that it adds, the head that it leaves, and the lists
+// of the index that the thread is in afterwards.
+
 // RecordsOf returns the records of a commit as the log has them after it.
 func RecordsOf(c *store.Commit) []store.Record {
 	records := make([]store.Record, len(c.Records))
@@ -70,17 +73,15 @@ func ClearMarks(c *store.Commit) {
 // So a commit that stores a state says where the thread is afterwards, and a reader of the state
 // can tell whether the index is right. Save is the only way to store one.
 
-// Save has the commit c store the state, with the lists that the thread is in then. c must name the
-// thread and its user already, and its time, unless it gets that when it is sent; see [Timed].
+// Save has the commit c store the state, with the lists that the thread is in then. c must have all
+// but the state already; its time may come when it is sent, see [Timed].
 func Save(c *store.Commit, s *State) {
-	c.State, c.Listings = s.Encode(), Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
+	c.State, c.Listings = s.Encode(), Listings(c, s)
 }
 
 // Relist has the commit c, which changes nothing else of a thread with that state, put it into the
 // lists that it should be in.
-func Relist(c *store.Commit, s *State) {
-	c.Listings = Listings(c.Key.Tenant, c.User, c.UpdatedAt, s)
-}
+func Relist(c *store.Commit, s *State) { c.Listings = Listings(c, s) }
 
 // SameListings reports whether both are the same places in the same lists, as an index keeps them.
 func SameListings(a, b []store.Listing) bool {
@@ -105,23 +106,61 @@ func Timed(c *store.Commit) {
 	}
 }
 
-// Listings returns the lists that a thread with this state is in, never nil. active is when it was
-// last active.
-func Listings(tenant, user string, active time.Time, s *State) []store.Listing {
-	listings := []store.Listing{}
+// Listings returns the lists that a thread with this state is in after the commit c, never nil.
+func Listings(c *store.Commit, s *State) []store.Listing {
+	listings, p := []store.Listing{}, standpoint{s, c.UpdatedAt, c.Expect.Next + uint64(len(c.Records))}
 	if s.Status() == threads.StatusInterrupted {
 		listings = append(listings, store.Listing{
-			List: store.List{Name: store.ListAsking, Tenant: tenant, Group: user},
-			At:   active,
+			List: store.List{Name: store.ListAsking, Tenant: c.Key.Tenant, Group: c.User},
+			At:   p.active,
 		})
 	}
-	if at, ends := lastExpiry(s.Calls); ends && s.GoesOn(at) {
-		if at.IsZero() {
-			at = active // it waits for no time
-		}
+	if at, is := p.due(); is {
 		listings = append(listings, store.Listing{List: store.List{Name: store.ListDue}, At: at})
 	}
+	return append(listings, p.tending()...)
+}
+
+// standpoint is a state that a commit stores, with what the lists have of the commit.
+type standpoint struct {
+	s      *State
+	active time.Time
+	next   uint64 // the number of the next record
+}
+
+// tending returns the lists in which retention finds the thread.
+func (p standpoint) tending() []store.Listing {
+	var listings []store.Listing
+	list := func(name string, at time.Time) {
+		listings = append(listings, store.Listing{List: store.List{Name: name}, At: at})
+	}
+	switch {
+	case p.s.Running():
+	case !Tidy(&p.s.Tended, p.next):
+		list(store.ListEnded, p.active)
+	case p.s.status == threads.StatusIdle && len(p.s.OutsideCalls()) == 0:
+		list(store.ListResting, p.active)
+	}
+	if at, ages := Aging(&p.s.Tended, p.s.Checkpoints); ages && p.s.Tidied != 0 { // until then, no limit can be over
+		list(store.ListAging, at)
+	}
 	return listings
+}
+
+// due returns when the thread goes on, or its run has waited for long enough; false if it does
+// neither by itself.
+func (p standpoint) due() (time.Time, bool) {
+	if w := p.s.Waiting; w != nil {
+		return w.Until, p.s.Running()
+	}
+	at, ends := lastExpiry(p.s.Calls)
+	if !ends || !p.s.GoesOn(at) {
+		return time.Time{}, false
+	}
+	if at.IsZero() {
+		return p.active, true // it waits for no time
+	}
+	return at, true
 }
 
 // lastExpiry returns when the last call that waits for a result from outside expires, zero if none

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // TestListings: a thread asks from when it came to rest, and is due from the moment on at which
@@ -55,7 +56,15 @@ func TestListings(t *testing.T) {
 			} else if st.GoesOn(active.Add(time.Hour)) {
 				t.Error("it goes on")
 			}
-			got := thread.Listings("acme", "alice", active, st)
+			c := &store.Commit{
+				Key:       store.ThreadKey{Tenant: "acme", Thread: "t"},
+				Expect:    store.Position{Next: 9},
+				User:      "alice",
+				UpdatedAt: active,
+			}
+			got := slices.DeleteFunc(thread.Listings(c, st), func(l store.Listing) bool {
+				return l.Name == store.ListEnded
+			})
 			if got == nil || !slices.Equal(got, want) {
 				t.Errorf("it is in %v, want %v", got, want)
 			}
@@ -97,7 +106,74 @@ func TestSaveWithoutTime(t *testing.T) {
 	thread.Save(&now, st)
 	thread.Timed(later)
 	want := store.Listing{List: store.List{Name: store.ListAsking, Tenant: "acme", Group: "alice"}, At: later.UpdatedAt}
-	if !slices.Equal(later.Listings, now.Listings) || !slices.Equal(now.Listings, []store.Listing{want}) {
+	rests := store.Listing{List: store.List{Name: store.ListEnded}, At: later.UpdatedAt}
+	if !slices.Equal(later.Listings, now.Listings) || !slices.Equal(now.Listings, []store.Listing{want, rests}) {
 		t.Errorf("%v, and with its time %v", later.Listings, now.Listings)
+	}
+}
+
+// TestListedForRetention: a thread at rest is listed by when it was last active until retention is
+// through with it, and then, if nobody has to do anything, until it is deleted; and by its oldest
+// checkpoint, if a newer one lets that go.
+func TestListedForRetention(t *testing.T) {
+	active := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	taken := active.Add(-time.Hour)
+	in := func(name string, at time.Time) store.Listing {
+		return store.Listing{List: store.List{Name: name}, At: at}
+	}
+	takes := func(st *thread.State, n, keep int) {
+		for i := range n {
+			thread.AddCheckpoint(&store.Commit{}, st, thread.SourceLoop, 1, taken.Add(time.Duration(i)*time.Minute),
+				keep)
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*thread.State)
+		want   []store.Listing
+	}{
+		"it has just ended": {func(*thread.State) {}, []store.Listing{in(store.ListEnded, active)}},
+		"it is tidy":        {func(st *thread.State) { st.Tidied = 9 }, []store.Listing{in(store.ListResting, active)}},
+		"it has moved on":   {func(st *thread.State) { st.Tidied = 8 }, []store.Listing{in(store.ListEnded, active)}},
+		"a call is outside": {func(st *thread.State) {
+			st.Tidied, st.Calls = 9, []thread.Call{{ID: "c", Outside: &thread.OutsideCall{Waits: true}}}
+		}, nil},
+		"one checkpoint": {func(st *thread.State) { st.Tidied = 9; takes(st, 1, 100) },
+			[]store.Listing{in(store.ListResting, active)}},
+		"the newest is kept": {func(st *thread.State) { st.Tidied = 9; takes(st, 3, 1) },
+			[]store.Listing{in(store.ListResting, active)}},
+		"three": {func(st *thread.State) { st.Tidied = 9; takes(st, 3, 100) },
+			[]store.Listing{in(store.ListResting, active), in(store.ListAging, taken)}},
+		"two, after all others went": {func(st *thread.State) {
+			takes(st, 3, 100)
+			st.Tidied = 9
+			thread.NoteKept(&st.Tended, taken.Add(time.Second), true)
+			takes(st, 1, 100)
+		}, []store.Listing{in(store.ListResting, active), in(store.ListAging, taken.Add(time.Second))}},
+		"nobody knows when": {func(st *thread.State) {
+			takes(st, 2, 100)
+			st.Tended = thread.Tended{Tidied: 9}
+		}, []store.Listing{in(store.ListResting, active), in(store.ListAging, time.Unix(0, 0).UTC())}},
+		"it runs": {func(st *thread.State) {
+			takes(st, 2, 100)
+			st.Tidied = 5
+			if err := st.Begin("r2", "a"); err != nil {
+				t.Fatal(err)
+			}
+		}, []store.Listing{in(store.ListAging, taken)}},
+		"its run waits": {func(st *thread.State) {
+			if err := st.Begin("r2", "a"); err != nil {
+				t.Fatal(err)
+			}
+			st.Waiting = &threads.Waiting{Until: active.Add(time.Hour)}
+		}, []store.Listing{in(store.ListDue, active.Add(time.Hour))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := ended(t)
+			c.change(st)
+			got := thread.Listings(&store.Commit{Expect: store.Position{Next: 9}, UpdatedAt: active}, st)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("it is in %v, want %v", got, c.want)
+			}
+		})
 	}
 }

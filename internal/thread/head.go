@@ -96,6 +96,7 @@ type Work struct {
 	// Marked is the label of the next checkpoint, which a tool or a hook has asked for; empty
 	// for most.
 	Marked string `json:"marked,omitempty"`
+	Tended
 	// Takeovers counts those since the run last made progress; an answer that streams is
 	// progress.
 	Takeovers int `json:"claims,omitempty"`

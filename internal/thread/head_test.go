@@ -58,8 +58,13 @@ func fullState() *State {
 			Checkpoints:    4,
 			LastCheckpoint: "000000000004",
 			Marked:         "paid",
-			Takeovers:      1,
-			Retaken:        2,
+			Tended: Tended{
+				Tidied: 8,
+				Oldest: 9,
+				Single: true,
+			},
+			Takeovers: 1,
+			Retaken:   2,
 			Waiting: &threads.Waiting{
 				Revision: "6f1e",
 				Since:    time.Unix(1, 0).UTC(),

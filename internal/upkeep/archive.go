@@ -67,19 +67,30 @@ func (k *Keeper) archive(ctx context.Context, key store.ThreadKey) (changed bool
 	if err != nil || t.State.Running() {
 		return false, err
 	}
-	records, err := k.read.LiveLog(ctx, t)
-	if err != nil || len(records) == 0 {
+	c, _, err := k.archiving(ctx, t)
+	if err != nil || c == nil {
 		return err == nil && !t.State.Measured, err
 	}
-	stored, err := k.cfg.Store.Messages(ctx, key)
+	err = k.engine.Commit(ctx, t.Place(), c)
+	return err == nil, err
+}
+
+// archiving returns the commit that archives the thread's live log, and the state that it stores; nil
+// if there is none. If retention has nothing else to do, it is through with the thread then.
+func (k *Keeper) archiving(ctx context.Context, t *thread.Thread) (*store.Commit, *thread.State, error) {
+	records, err := k.read.LiveLog(ctx, t)
+	if err != nil || len(records) == 0 {
+		return nil, nil, err
+	}
+	stored, err := k.cfg.Store.Messages(ctx, t.Key)
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
 	all, err := thread.TextsOf(stored)
 	if err != nil {
-		return false, err
+		return nil, nil, err
 	}
-	c := k.cfg.amend(t)
+	c, st := k.cfg.amend(t), t.State.Clone()
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(c.Put, store.Value{
@@ -88,6 +99,9 @@ func (k *Keeper) archive(ctx context.Context, key store.ThreadKey) (changed bool
 			Data: thread.MustJSON(thread.ArchiveRun(run.ID, run.Records, all)),
 		})
 	}
-	err = k.engine.Commit(ctx, t.Place(), c)
-	return err == nil, err
+	if keep := k.cfg.Retention; keep.PruneBytes <= 0 || st.Bytes <= keep.PruneBytes {
+		st.Tidied = t.Head.Next
+	}
+	thread.Save(c, st)
+	return c, st, nil
 }

@@ -137,7 +137,7 @@ func (k *counting) head(ctx context.Context, key store.ThreadKey) (t *thread.Thr
 // estimate until the thread is measured.
 func wrote(st *thread.State, c *store.Commit) {
 	st.Bytes += thread.BytesOf(c)
-	st.Measured = false
+	st.Measured, st.Tidied = false, 0
 }
 
 // measureSoon has a thread measured that was changed. A caller who was told its ETag has

@@ -1,8 +1,10 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -15,14 +17,13 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// The index finds what is due at a time, however many threads there are. The walk of retention comes
-// past the same threads, so that nothing is lost if the index lacks one.
+// The index finds what is due at a time, however many threads there are. A list of it has threads by a
+// time that their state says; how long after that they are due is a setting of this process, or nothing.
+// The walk of retention comes past the same threads, so that nothing is lost if the index lacks one.
 
 const (
-	// duePage is how many threads a look finds at a time, and dueAtOnce how many of them go on at
-	// the same time.
-	duePage   = 100
-	dueAtOnce = 8
+	// duePage is how many threads a look finds at a time, and maxDuePage at most, when there are more.
+	duePage, maxDuePage = 100, 1600
 	// dueAgain is how long a thread that did not go on is left, and how far apart the looks at the
 	// whole list are while there is one; dueWhole is how far apart they are otherwise.
 	dueAgain = 5 * time.Second
@@ -30,11 +31,57 @@ const (
 	// dueLate is how much later than its time a thread may come into the list, or a clock may be, and
 	// be found by the next look.
 	dueLate = 2 * time.Second
+	// lostAfter is how much longer than its owner any other process leaves the log of an ended run.
+	lostAfter = 250 * time.Millisecond
 )
 
-// dueList is what a process knows of the threads that are due.
+// chore is what is done for the threads of a list.
+type chore struct {
+	list string
+	// after is how long after their place in the list it is due.
+	after time.Duration
+	// atOnce is for how many of them it is done at the same time.
+	atOnce int
+	do     func(ctx context.Context, key store.ThreadKey) (tended, error)
+}
+
+// chores returns what is to be done with the settings that there are.
+func (r retaining) chores() []chore {
+	tend := func(ctx context.Context, key store.ThreadKey) (tended, error) { return r.tend(ctx, key, false) }
+	keep := r.k.cfg.Retention
+	all := []chore{
+		{store.ListDue, 0, 8, r.goOn},
+		{store.ListEnded, r.k.cfg.ArchiveAfter + lostAfter, 4, tend},
+	}
+	if keep.Threads > 0 {
+		all = append(all, chore{store.ListResting, keep.Threads, 4, tend})
+	}
+	if keep.Checkpoints > 0 {
+		all = append(all, chore{store.ListAging, keep.Checkpoints, 4, tend})
+	}
+	return all
+}
+
+// keepDue begins to do what is due.
+func (k *Keeper) keepDue() {
+	if k.cfg.Retention.Due <= 0 {
+		return
+	}
+	for _, c := range (retaining{k}).chores() {
+		d := &dueList{chore: c, k: k, seed: maphash.MakeSeed(), tried: map[store.Found]clock.Moment{}}
+		k.wg.Go(d.keep)
+	}
+}
+
+// dueList is what a process knows of the threads of a list that are due.
 type dueList struct {
+	chore
 	k *Keeper
+	// seed has this process take the threads of a page in an order of its own, so that it does not
+	// try each at the same time as another process.
+	seed maphash.Seed
+	// began is when this process first looked.
+	began time.Time
 	// tried has when threads were found, and where. They are not looked at for a while, since most
 	// of those that are still in the list cannot go on now.
 	tried map[store.Found]clock.Moment
@@ -46,49 +93,46 @@ type dueList struct {
 	unread bool
 }
 
-// keepDue goes on with threads when it is time.
-func (k *Keeper) keepDue() {
-	if k.cfg.Retention.Due <= 0 {
-		return
-	}
-	d := dueList{k: k, tried: map[store.Found]clock.Moment{}}
+// keep looks again and again.
+func (d *dueList) keep() {
 	for {
 		select {
-		case <-k.ctx.Done():
+		case <-d.k.ctx.Done():
 			return
-		case <-time.After(k.engine.Share(k.cfg.Retention.Due)):
+		case <-time.After(d.k.engine.Share(d.k.cfg.Retention.Due)):
 		}
-		err := routine.Caught(func() error { return d.look(k.ctx) })
-		if err != nil && k.ctx.Err() == nil && !d.unread {
-			k.cfg.Log.Warn("what is due could not be found; it is tried again", "error", err)
+		err := routine.Caught(func() error { return d.look(d.k.ctx) })
+		if err != nil && d.k.ctx.Err() == nil && !d.unread {
+			d.k.cfg.Log.Warn("what is due could not be found; it is tried again", "list", d.list, "error", err)
 		}
 		d.unread = err != nil
 	}
 }
 
-// look goes on with the threads that are due: those that have become so since the last look, which a
-// store finds at once, and from time to time all others. It begins with those that have been for the
-// shortest time: what cannot go on keeps nothing waiting that can.
+// look does what is due: for threads for which it has become so since the last look, which a store
+// finds at once, and from time to time for all others. It begins with those for which it has been for
+// the shortest time: what cannot go on keeps nothing waiting that can.
 func (d *dueList) look(ctx context.Context) error {
 	for found, at := range d.tried {
 		if at.Ran() > 2*dueAgain {
 			delete(d.tried, found)
 		}
 	}
-	q := store.Query{
-		List:   store.List{Name: store.ListDue},
-		Before: d.k.cfg.Now().Time().Add(time.Millisecond),
-		Since:  d.since,
-		Newest: true,
-		Limit:  duePage,
+	if d.began.IsZero() {
+		d.began = d.k.cfg.Now().Time()
 	}
+	q := store.Query{List: store.List{Name: d.list}, Since: d.since, Newest: true}
 	began, whole := clock.Now(), d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain
 	if whole {
 		q.Since = time.Time{}
-		q.Limit += len(d.tried)
 	}
 	full := false
-	for n := q.Limit; n == q.Limit && !full && ctx.Err() == nil; {
+	for page, n := duePage, 0; n == q.Limit && !full && ctx.Err() == nil; page = min(2*page, maxDuePage) {
+		// Places are kept to the millisecond: what is found is surely due.
+		q.Before, q.Limit = d.k.cfg.Now().Time().Add(-d.after-time.Millisecond), page
+		if whole {
+			q.Limit += len(d.tried)
+		}
 		found, err := d.k.cfg.Store.Find(ctx, q)
 		if err != nil {
 			return err
@@ -97,7 +141,7 @@ func (d *dueList) look(ctx context.Context) error {
 		if found = slices.DeleteFunc(found, d.rests); len(found) == 0 {
 			break
 		}
-		full = d.goOn(ctx, found)
+		full = d.all(ctx, found)
 	}
 	switch {
 	case full: // some of those that were found were not tried
@@ -115,12 +159,15 @@ func (d *dueList) rests(f store.Found) bool {
 	return tried && at.Ran() < dueAgain
 }
 
-// goOn goes on with threads. It reports whether this process has no place for more runs.
-func (d *dueList) goOn(ctx context.Context, found []store.Found) (full bool) {
+// all does what is due for threads. It reports whether this process has no place for more runs.
+func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
+	slices.SortFunc(found, func(a, b store.Found) int {
+		return cmp.Compare(maphash.Comparable(d.seed, a.Key), maphash.Comparable(d.seed, b.Key))
+	})
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	places := make(chan struct{}, dueAtOnce)
+	places := make(chan struct{}, d.atOnce)
 	for _, f := range found {
 		places <- struct{}{}
 		mu.Lock()
@@ -133,14 +180,18 @@ func (d *dueList) goOn(ctx context.Context, found []store.Found) (full bool) {
 		mu.Unlock()
 		wg.Go(func() {
 			defer func() { <-places }()
-			err := routine.Caught(func() error { return d.one(ctx, f, again) })
+			var left bool
+			err := routine.Caught(func() (err error) {
+				left, err = d.one(ctx, f, again)
+				return err
+			})
 			var public *holdfast.Error
-			if errors.As(err, &public) && public.Code == codes.TooManyRuns {
-				mu.Lock()
-				full = true
+			is := errors.As(err, &public) && public.Code == codes.TooManyRuns
+			mu.Lock()
+			if full = full || is; left || is {
 				delete(d.tried, f)
-				mu.Unlock()
 			}
+			mu.Unlock()
 			d.note(ctx, f.Key, err)
 		})
 	}
@@ -148,11 +199,21 @@ func (d *dueList) goOn(ctx context.Context, found []store.Found) (full bool) {
 	return full
 }
 
-// one goes on with a thread. One that was found before and has not gone on may not be due at all.
-func (d *dueList) one(ctx context.Context, f store.Found, again bool) error {
-	if err := d.k.engine.GoOn(ctx, f.Key); err != nil || !again {
-		return err
+// one does what is due for a thread, and reports whether the thread has left its place in the list. One
+// that was found before and is still there may not be due at all.
+func (d *dueList) one(ctx context.Context, f store.Found, again bool) (left bool, err error) {
+	did, err := d.do(ctx, f.Key)
+	if err == nil {
+		d.k.cfg.Cleaned(did.removed)
 	}
+	if err != nil || did.stored || !again {
+		return did.stored, err
+	}
+	return false, d.mend(ctx, f)
+}
+
+// mend has a thread leave a list that its state does not name.
+func (d *dueList) mend(ctx context.Context, f store.Found) error {
 	defer d.k.engine.Lock(f.Key)()
 	t, err := d.k.read.Head(ctx, f.Key)
 	if err != nil || t.State.Running() {
@@ -161,7 +222,7 @@ func (d *dueList) one(ctx context.Context, f store.Found, again bool) error {
 	c := d.k.cfg.amend(t)
 	thread.Relist(c, t.State)
 	if slices.ContainsFunc(c.Listings, func(l store.Listing) bool {
-		return l.Name == store.ListDue && l.At.UnixMilli() == f.At.UnixMilli()
+		return l.Name == d.list && l.At.UnixMilli() == f.At.UnixMilli()
 	}) {
 		return nil
 	}
@@ -182,6 +243,9 @@ func (d *dueList) note(ctx context.Context, key store.ThreadKey, err error) {
 	case errors.As(err, &public) && (public.Code == codes.TooManyRuns || public.Code == codes.LimitExceeded ||
 		public.Code == codes.AgentNotFound):
 		return
+	case d.list == store.ListDue:
+		d.k.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
+	default:
+		d.k.cfg.Log.Warn("retention left a thread as it is", "thread", key.Thread, "error", err)
 	}
-	d.k.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
 }

@@ -113,7 +113,7 @@ func (k *Keeper) Start() {
 	k.wg.Go(func() { k.counting.keep(k.ctx) })
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
-	k.wg.Go(k.keepDue)
+	k.keepDue()
 	k.wg.Go(func() { k.indexing.Keep(k.ctx) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -49,6 +50,7 @@ type pruning struct {
 	t           *thread.Thread
 	kept        []*thread.State // of the head and of the checkpoints that stay
 	checkpoints int             // how many are removed
+	oldest      time.Time       // when the oldest of those that stay was taken
 	forget      []string        // ids of the messages that are removed
 	stays       []store.Message // the others
 }
@@ -69,7 +71,7 @@ func (p *pruning) commit(ctx context.Context, stays func(n int, cp *thread.Check
 			return nil, thread.ReadError(p.t.Key, thread.AtCheckpoint(v.ID, err))
 		}
 		if n == 0 || stays(n, cp) {
-			p.kept = append(p.kept, cp.State)
+			p.kept, p.oldest = append(p.kept, cp.State), cp.CreatedAt
 			continue
 		}
 		p.checkpoints++

@@ -3,21 +3,18 @@ package upkeep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
-// Retention is what the server removes by itself. Each process walks through all threads
-// of the store, a page at a time, and does for each what is due: it archives a log that a
-// dead process left, goes on with a thread whose calls from outside have ended, deletes the
-// thread, or prunes it.
+// Retention is what the server removes by itself: it archives a log that a dead process left, deletes
+// the thread, or prunes it. The index says for which threads something is due (due.go), and a walk comes
+// past all of them as a net (walk.go). Both call tend, which does for one thread all that is due.
 
 // Retention is what the server removes by itself. A zero field removes nothing.
 type Retention struct {
@@ -36,199 +33,152 @@ type Retention struct {
 	PruneBytes int64
 }
 
-// retentionPage is how many threads are looked at at a time. It bounds the work.
-const retentionPage = 100
+// retaining does what is due for one thread.
+type retaining struct{ k *Keeper }
 
-// keepRetention looks at one page of threads after the other.
-func (k *Keeper) keepRetention() {
-	if k.cfg.Retention.Every <= 0 {
-		return
-	}
-	tick := time.NewTicker(k.cfg.Retention.Every)
-	defer tick.Stop()
-	w := walk{k: k}
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-tick.C:
-			if err := routine.Caught(func() error { w.page(k.ctx); return nil }); err != nil {
-				k.cfg.Log.Error("retention begins again with the first thread", "error", err)
-				w.after = ""
-			}
-		}
-	}
+// tended is what retention has done for a thread.
+type tended struct {
+	removed threads.Cleaned
+	// goesOn means that the thread waits for nothing but a run.
+	goesOn bool
+	// stored means that the thread was changed, so that it is in other lists now, or in none.
+	stored bool
+	// estimated means that the thread's size is not what was measured.
+	estimated bool
 }
 
-// walk is how far retention has come with the threads of the store.
-type walk struct {
-	k     *Keeper
-	after string // where the next page begins
-	// unreadable is how many of the threads so far cannot be read, the first of which is
-	// example; told is how many there were in the walk before.
-	unreadable, told int
-	example          error
+// tend does what is due for a thread that nobody works on, and has the thread's state say so.
+// agentGone means that no run goes on with it.
+func (r retaining) tend(ctx context.Context, key store.ThreadKey, agentGone bool) (tended, error) {
+	did, err := r.tendLocked(ctx, key, agentGone)
+	if err == nil && did.removed.Threads == 0 && (did.stored || did.estimated) {
+		r.k.counting.measure(ctx, key)
+	}
+	return did, err
 }
 
-// page does what is due for the next page of threads.
-func (w *walk) page(ctx context.Context) {
-	heads, next, err := w.k.cfg.Store.Walk(ctx, w.after, retentionPage)
+func (r retaining) tendLocked(ctx context.Context, key store.ThreadKey, agentGone bool) (did tended, err error) {
+	defer r.k.engine.Lock(key)()
+	t, err := r.k.read.Head(ctx, key)
 	if err != nil {
-		if ctx.Err() == nil {
-			w.k.cfg.Log.Warn("the threads could not be listed for retention", "error", err)
+		return did, err
+	}
+	now, keep := r.k.cfg.Now(), r.k.cfg.Retention
+	idle := now.Age(t.Head.UpdatedAt)
+	waits := t.State.GoesOn(now.Time())
+	did.goesOn = waits && !agentGone
+	if t.State.Running() || t.Head.Process != "" || idle < r.k.cfg.ArchiveAfter {
+		return did, nil
+	}
+	if keep.Threads > 0 && idle > keep.Threads && !did.goesOn && (waits || rests(t.State)) {
+		err := r.k.cfg.Store.Delete(ctx, key, t.Head.Position())
+		if err == nil {
+			did.removed.Threads, did.stored = 1, true
+			r.k.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
 		}
-		if !errors.Is(err, store.ErrUnreadable) {
-			w.after = ""
-			return
+		return did, err
+	}
+	did.estimated = !t.State.Measured
+	if !thread.Tidy(&t.State.Tended, t.Head.Next) {
+		if t, err = r.archived(ctx, t, &did); err != nil {
+			return did, err
 		}
 	}
-	w.after = next
-	for i := range heads {
-		if ctx.Err() != nil {
-			return
-		}
-		w.visit(ctx, &heads[i])
+	c, err := r.tidying(ctx, t, &did)
+	if err != nil || c == nil {
+		return did, err
 	}
-	if next == "" {
-		w.tell()
-	}
+	did.stored = true
+	return did, r.k.engine.Commit(ctx, t.Place(), c)
 }
 
-// visit does what is due for one thread. Trouble with it, even a panic, does not keep
-// retention from the others.
-func (w *walk) visit(ctx context.Context, h *store.Head) {
-	var done threads.Cleaned
-	err := h.Unreadable
-	if err == nil {
-		if h.Process != "" || w.k.cfg.Now().Age(h.UpdatedAt) < w.k.cfg.ArchiveAfter {
-			return
-		}
-		err = routine.Caught(func() (err error) {
-			done, err = w.retain(ctx, h.Key)
-			return err
-		})
+// archived archives the thread's log, and returns the thread as it is then.
+func (r retaining) archived(ctx context.Context, t *thread.Thread, did *tended) (*thread.Thread, error) {
+	c, st, err := r.k.archiving(ctx, t)
+	if err != nil || c == nil {
+		return t, err
 	}
-	switch {
-	case err == nil:
-		w.k.cfg.Cleaned(done)
-		if done.Checkpoints > 0 || done.Messages > 0 {
-			w.k.counting.measure(ctx, h.Key)
-		}
-	case errors.Is(err, store.ErrConflict),
-		errors.Is(err, store.ErrFenced),
-		errors.Is(err, store.ErrNotFound),
-		ctx.Err() != nil:
-		// somebody is working on it
-	case thread.Unreadable(err):
-		if w.unreadable++; w.unreadable == 1 {
-			w.example = fmt.Errorf("thread %s: %w", h.Key, err)
-		}
-	default:
-		w.k.cfg.Log.Warn("retention left a thread as it is", "thread", h.Key.Thread, "error", err)
+	if err := r.k.engine.Commit(ctx, t.Place(), c); err != nil {
+		return t, err
 	}
+	did.stored = true
+	return &thread.Thread{Key: t.Key, Head: thread.HeadAfter(c), State: st}, nil
 }
 
-// tell ends a walk: it says how many threads cannot be read, in the log only if that has
-// changed.
-func (w *walk) tell() {
-	w.k.cfg.Walked(w.unreadable)
-	if w.unreadable != w.told {
-		w.k.cfg.Log.Warn("threads that cannot be read are left out by retention; holdfast check names them",
-			"unreadable", w.unreadable, "example", w.example)
+// tidying returns the commit that removes what is due of a thread, and has retention leave the thread
+// alone until more is; nil if there is nothing to store.
+func (r retaining) tidying(ctx context.Context, t *thread.Thread, did *tended) (*store.Commit, error) {
+	st := t.State.Clone()
+	st.Tidied = t.Head.Next
+	var c *store.Commit
+	if !did.goesOn {
+		var err error
+		if c, err = r.pruned(ctx, t, st, did); err != nil {
+			return nil, err
+		}
 	}
-	w.told, w.unreadable, w.example = w.unreadable, 0, nil
+	if c == nil && st.Tended == t.State.Tended {
+		return nil, nil
+	}
+	if c == nil {
+		c = r.k.cfg.amend(t)
+	}
+	thread.Save(c, st)
+	return c, nil
 }
 
-// retain does what is due for one thread.
-func (w *walk) retain(ctx context.Context, key store.ThreadKey) (threads.Cleaned, error) {
-	var done threads.Cleaned
-	// Archive a log that its process did not archive before it died.
-	if err := w.k.Archive(ctx, key); err != nil {
-		return done, err
+// pruned returns the commit that prunes a thread, whose state is st afterwards; nil if there is nothing
+// to remove.
+func (r retaining) pruned(ctx context.Context, t *thread.Thread, st *thread.State, did *tended) (*store.Commit, error) {
+	large, err := r.largerThan(ctx, t.Key, st.Bytes)
+	if err != nil || !large && !r.mayBeAged(st) {
+		return nil, err
 	}
-	goesOn, err := w.remove(ctx, key, &done, false)
-	if err != nil || !goesOn {
-		return done, err
+	p, now, limit := pruning{k: r.k, t: t}, r.k.cfg.Now(), r.k.cfg.Retention.Checkpoints
+	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool {
+		return !large && now.Age(cp.CreatedAt) <= limit
+	})
+	if err != nil {
+		return nil, err
 	}
-	err = w.k.engine.GoOn(ctx, key)
+	thread.NoteKept(&st.Tended, p.oldest, len(p.kept) <= 2) // the head and one checkpoint
+	if c == nil || p.checkpoints == 0 && !large {
+		return nil, nil
+	}
+	did.removed.Checkpoints, did.removed.Messages = p.checkpoints, len(p.forget)
+	return c, nil
+}
+
+// goOn goes on with a thread that waits for nothing but a run. One whose agent is gone waits in vain,
+// so it may be too old.
+func (r retaining) goOn(ctx context.Context, key store.ThreadKey) (tended, error) {
+	err := r.k.engine.GoOn(ctx, key)
 	var public *holdfast.Error
 	if errors.As(err, &public) && public.Code == codes.AgentNotFound {
-		_, err := w.remove(ctx, key, &done, true)
-		return done, err
+		return r.tend(ctx, key, true)
 	}
-	if err != nil && ctx.Err() == nil {
-		w.k.cfg.Log.Info("a thread whose calls are finished goes on later", "thread", key.Thread, "error", err)
-	}
-	return done, nil
+	return tended{}, err
 }
 
-// remove removes what is due of one thread. It reports whether the thread waits for nothing
-// but a run. agentGone means that it waits for that in vain.
-func (w *walk) remove(
-	ctx context.Context, key store.ThreadKey, done *threads.Cleaned, agentGone bool,
-) (goesOn bool, err error) {
-	defer w.k.engine.Lock(key)()
-	t, err := w.k.read.Head(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	head := t.Head
-	now, keep := w.k.cfg.Now(), w.k.cfg.Retention
-	waits := t.State.GoesOn(now.Time())
-	if t.State.Running() || waits && !agentGone {
-		return waits, nil
-	}
-	if keep.Threads > 0 && t.State.Status() == threads.StatusIdle && (waits || len(t.State.OutsideCalls()) == 0) &&
-		now.Age(head.UpdatedAt) > keep.Threads {
-		done.Threads = 1
-		err := w.k.cfg.Store.Delete(ctx, key, head.Position())
-		if err == nil {
-			w.k.cfg.Limits.Deleted(t.Place().Principal, t.State.Bytes)
-		}
-		return false, err
-	}
-	large, err := w.largerThan(ctx, key, t.State.Bytes, keep.PruneBytes)
-	if err != nil {
-		return false, err
-	}
-	if !large {
-		if aged, err := w.mayBeAged(ctx, t, now.Age(head.UpdatedAt)); err != nil || !aged {
-			return false, err
-		}
-	}
-	p := pruning{k: w.k, t: t}
-	c, err := p.commit(ctx, func(_ int, cp *thread.Checkpoint) bool {
-		return !large && now.Age(cp.CreatedAt) <= keep.Checkpoints
-	})
-	if err != nil || c == nil || p.checkpoints == 0 && !large {
-		return false, err
-	}
-	done.Checkpoints, done.Messages = p.checkpoints, len(p.forget)
-	return false, w.k.engine.Commit(ctx, t.Place(), c)
+// rests reports whether the thread waits for nobody, and nobody has to finish it.
+func rests(st *thread.State) bool {
+	return st.Status() == threads.StatusIdle && len(st.OutsideCalls()) == 0
 }
 
-// mayBeAged reports whether a thread that has been idle for so long may have checkpoints
-// to remove for their age. If all of them are that old, it is enough to know whether
-// there is more than the newest: a thread that nobody uses costs one small read each
-// time, whether it was pruned before or grew old before there was a limit.
-func (w *walk) mayBeAged(ctx context.Context, t *thread.Thread, idle time.Duration) (bool, error) {
-	limit := w.k.cfg.Retention.Checkpoints
-	if limit <= 0 {
-		return false, nil
-	}
-	if idle <= limit {
-		return true, nil
-	}
-	newest, err := w.k.cfg.Store.Values(ctx, t.Key, store.KindCheckpoint, "", 2)
-	return len(newest) > 1, err
+// mayBeAged reports whether a thread may have checkpoints to remove for their age.
+func (r retaining) mayBeAged(st *thread.State) bool {
+	limit := r.k.cfg.Retention.Checkpoints
+	oldest, ages := thread.Aging(&st.Tended, st.Checkpoints)
+	return limit > 0 && ages && r.k.cfg.Now().Age(oldest) > limit
 }
 
-// largerThan reports whether a thread takes more than bound bytes; 0 means no bound. The
-// store is asked only if the estimate is more.
-func (w *walk) largerThan(ctx context.Context, key store.ThreadKey, estimate, bound int64) (bool, error) {
+// largerThan reports whether a thread takes more bytes than it may. The store is asked only if the
+// estimate is more.
+func (r retaining) largerThan(ctx context.Context, key store.ThreadKey, estimate int64) (bool, error) {
+	bound := r.k.cfg.Retention.PruneBytes
 	if bound <= 0 || estimate <= bound {
 		return false, nil
 	}
-	total, err := w.k.read.Size(ctx, key)
+	total, err := r.k.read.Size(ctx, key)
 	return total > bound, err
 }

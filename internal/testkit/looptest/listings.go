@@ -21,7 +21,7 @@ func checkListings(_ holdfast.Iteration, c *store.Commit, _ time.Duration, _ err
 	if err != nil {
 		return // a test has spoilt it
 	}
-	want := thread.Listings(c.Key.Tenant, c.User, c.UpdatedAt, st)
+	want := thread.Listings(c, st)
 	same := func(a, b store.Listing) bool { return a.List == b.List && a.At.Equal(b.At) }
 	if c.Listings == nil || !slices.EqualFunc(c.Listings, want, same) {
 		panic(fmt.Sprintf("the commit %s to thread %s lists it in %v, and its state in %v", c.ID, c.Key, c.Listings,

@@ -1,0 +1,159 @@
+package upkeep_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/store"
+	"github.com/holdfast-agents/holdfast/threads"
+)
+
+// limit is an age at which something is removed.
+const limit = 6 * time.Minute
+
+// soon has the index alone tell what is due: the walk never comes past a thread.
+func soon(keep upkeep.Retention) func(*looptest.Config) {
+	return func(c *looptest.Config) {
+		keep.Due = 500 * time.Millisecond
+		c.Retention, c.Lease = keep, 100*time.Hour
+	}
+}
+
+// goes runs the traveller's agent once.
+func goes(t *testing.T, e *looptest.Engine, id, run string) {
+	t.Helper()
+	reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+		looptest.RunInput(id, run, looptest.UserSays("u-"+run, "go")))
+	looptest.Succeeded(t, looptest.Collect(t, reply, err))
+}
+
+// listed returns the lists of retention that have the thread.
+func listed(t *testing.T, db store.Store, id string) (lists []string) {
+	t.Helper()
+	for _, name := range []string{store.ListDue, store.ListEnded, store.ListResting, store.ListAging} {
+		for _, f := range looptest.Must(db.Find(t.Context(),
+			store.Query{List: store.List{Name: name}, Limit: 100}))(t) {
+			if f.Key.Thread == id {
+				lists = append(lists, name)
+			}
+		}
+	}
+	return lists
+}
+
+// TestDeletedInTime: a thread is deleted within a second of its time, and not before; one that somebody
+// has yet to finish stays.
+func TestDeletedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		e := looptest.Start(t, db, soon(upkeep.Retention{Threads: limit}), looptest.Traveller(&looptest.Notebook{}))
+		goes(t, e, "idle", "r1")
+		ended := time.Now()
+		goes(t, e, "stopped", "r2")
+		looptest.Must(e.Keeper.Rewind(t.Context(), looptest.Alice, "stopped",
+			threads.Travel{Checkpoint: looptest.Checkpoints(t, e, "stopped")[1].ID}))(t)
+		time.Sleep(time.Until(ended.Add(limit - time.Second)))
+		if info := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "idle"))(t); info.ID != "idle" {
+			t.Errorf("before its time the thread is %+v", info)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if _, err := e.Keeper.Thread(t.Context(), looptest.Alice, "idle"); looptest.Code(err) != codes.NotFound {
+			t.Errorf("a second after its time the thread is still there: %v", err)
+		}
+		time.Sleep(limit)
+		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r3"))
+	})
+}
+
+// TestCheckpointsAgeInTime: each checkpoint is removed within a second of its time, also beside newer
+// ones, except the newest; then the thread is in no list for it.
+func TestCheckpointsAgeInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		e := looptest.Start(t, db, soon(upkeep.Retention{Checkpoints: limit}), looptest.Traveller(&looptest.Notebook{}))
+		began := time.Now()
+		goes(t, e, "t", "r1")
+		time.Sleep(time.Until(began.Add(limit / 2)))
+		goes(t, e, "t", "r2")
+		for _, c := range []struct {
+			at   time.Duration
+			want int
+		}{
+			{limit - time.Second, 6},
+			{limit + 2*time.Second, 2},
+			{limit*3/2 - time.Second, 2},
+			{limit*3/2 + 2*time.Second, 1},
+			{3 * limit, 1},
+		} {
+			time.Sleep(time.Until(began.Add(c.at)))
+			synctest.Wait()
+			if n := len(looptest.Checkpoints(t, e, "t")); n != c.want {
+				t.Errorf("%s after the first there are %d checkpoints, want %d", c.at, n, c.want)
+			}
+		}
+		if lists := listed(t, db, "t"); len(lists) != 1 || lists[0] != store.ListResting {
+			t.Errorf("the thread is listed as %q", lists)
+		}
+		goes(t, e, "t", "r3")
+		time.Sleep(limit + 2*time.Second)
+		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 {
+			t.Errorf("after another run there are %d checkpoints", n)
+		}
+	})
+}
+
+// TestLostArchiveInTime: a log that a dead process has left is archived within a second of its time, and
+// a thread that is too large is pruned then.
+func TestLostArchiveInTime(t *testing.T) {
+	for name, keep := range map[string]upkeep.Retention{"archived": {}, "pruned": {PruneBytes: 1000}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := memstore.New()
+				dead := looptest.Start(t, db, func(c *looptest.Config) { c.ArchiveAfter = 1000 * time.Hour },
+					looptest.Traveller(&looptest.Notebook{}))
+				goes(t, dead, "t", "r")
+				ended := time.Now()
+				e := looptest.Start(t, db, soon(keep), looptest.Traveller(&looptest.Notebook{}))
+				key := store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: "t"}
+				time.Sleep(time.Until(ended.Add(time.Minute - time.Millisecond)))
+				if _, err := db.Value(t.Context(), key, store.KindLog, "r"); !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("the log is archived too early: %v", err)
+				}
+				time.Sleep(1001 * time.Millisecond)
+				synctest.Wait()
+				if _, err := db.Value(t.Context(), key, store.KindLog, "r"); err != nil {
+					t.Errorf("the log was not archived: %v", err)
+				}
+				if n := len(looptest.Checkpoints(t, e, "t")); (n == 1) != (keep.PruneBytes > 0) {
+					t.Errorf("there are %d checkpoints", n)
+				}
+				if lists := listed(t, db, "t"); len(lists) == 0 || lists[0] != store.ListResting {
+					t.Errorf("the thread is listed as %q", lists)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingDueIsRead: threads that are due later are not read.
+func TestNothingDueIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := &counted{Store: memstore.New()}
+		e := looptest.Start(t, reads, soon(upkeep.Retention{Threads: 5 * limit, Checkpoints: 4 * limit}),
+			looptest.Traveller(&looptest.Notebook{}))
+		goes(t, e, "t", "r")
+		time.Sleep(2 * time.Minute)
+		reads.heads.Store(0)
+		time.Sleep(3 * limit)
+		if n := reads.heads.Load(); n != 0 {
+			t.Errorf("its head was read %d times", n)
+		}
+	})
+}
