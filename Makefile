@@ -203,11 +203,12 @@ stale: ## hold Redis's answers back from an owner, or suspend it, at the commit 
 
 SEEDS ?= 1..10000
 SPELL ?= 0
-simulate: ## play the schedules SEEDS=a..b of the simulator, or fresh ones for SPELL=30s, or with SEED=n print the story of one; docs/reliability.md
+REDIS ?=
+simulate: ## play the schedules SEEDS=a..b of the simulator, or fresh ones for SPELL=30s, or with SEED=n print the story of one; with REDIS=1 through the Redis layer; docs/reliability.md
 ifeq ($(origin SEED),command line)
-	go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED)
+	go test -count=1 -run='^TestSeed$$' ./internal/simulate -args -seed=$(SEED) $(if $(REDIS),-redis)
 else
-	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^(playing|seeds?) |FAIL|^ok|panic/p'"
+	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) $(if $(REDIS),-redis) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^(playing|seeds?) |FAIL|^ok|panic/p'"
 endif
 
 ONLY ?=

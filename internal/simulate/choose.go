@@ -41,7 +41,7 @@ func (o *options) seams() {
 			o.hot[one.server] = true
 		}
 		link := one.server.link
-		if one.server.suspended || one.linked && (link.cut && !reply || link.deaf && reply) {
+		if one.auto || one.server.suspended || one.linked && (link.cut && !reply || link.deaf && reply) {
 			continue
 		}
 		weight := 10.0
@@ -122,13 +122,7 @@ func (o *options) processes() {
 		default:
 			o.add(s.name+" is suspended", 0.3*hot*o.mood("suspend"), func() { s.suspended = true })
 		}
-		if s.link.cut || s.link.deaf {
-			o.away = true
-			o.add(s.name+" is in touch", 1.5, func() { s.link.cut, s.link.deaf = false, false })
-		} else {
-			o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut = true })
-			o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf = true })
-		}
+		o.connections(s, hot)
 		if living > 1 || o.mood("restart") > 0 {
 			o.add(s.name+" is killed", 0.1*hot*o.mood("kill"), func() { s.die(true) })
 			o.add(s.name+" is killed unnoticed", 0.05*hot*o.mood("kill"), func() { s.die(false) })
@@ -140,6 +134,20 @@ func (o *options) processes() {
 			}
 			o.add(s.name+" is told to stop", weight, s.stop)
 		}
+	}
+}
+
+// connections adds what can become of a server's connections to the store.
+func (o *options) connections(s *server, hot float64) {
+	if s.link.cut || s.link.deaf {
+		o.away = true
+		o.add(s.name+" is in touch", 1.5, func() { s.link.cut, s.link.deaf = false, false })
+	} else {
+		o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut = true })
+		if s.line != nil {
+			o.add(s.name+"'s connections break", 0.3*hot*o.mood("cut"), s.line.Break)
+		}
+		o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf = true })
 	}
 }
 

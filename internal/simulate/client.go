@@ -37,6 +37,7 @@ type client struct {
 // page is what a client has seen.
 type page struct {
 	run    string       // the run that it watches
+	asked  string       // the request whose answer it is; empty if it did not ask for a run
 	echo   string       // the id under which it does, once it has begun
 	cursor store.Cursor // of the last record
 	of     int          // which of the threads that have had this name has that record
@@ -212,6 +213,9 @@ func (c *client) read(s *server, what string, fresh bool, r *request) {
 			run := cmp.Or(header.Get("Holdfast-Run"), header.Get("Holdfast-Side-Run"))
 			if fresh || run != c.page.run { // a page that was in another run begins again
 				c.page = page{run: run}
+				if in, posts := r.body.(*agui.RunAgentInput); posts {
+					c.page.asked = in.RunID
+				}
 			}
 		}
 		w.see = func(f *agui.Frame) {
@@ -299,7 +303,7 @@ func (c *client) recorded(f *agui.Frame, ev agui.Event) {
 		return
 	}
 	if of != c.page.of && c.page.cursor.Number > 0 { // the thread was deleted, and its run begins again
-		c.page = page{run: c.page.run}
+		c.page = page{run: c.page.run, asked: c.page.asked}
 	}
 	c.page.of = of
 	rec := records[cursor.Number-1].Data

@@ -23,6 +23,11 @@ type waiter struct {
 	arrived int  // orders those of one name
 }
 
+// held reports whether it has to wait until its server is in touch again.
+func (w *waiter) held() bool {
+	return w.linked && (w.server.suspended || w.server.link.cut || w.server.link.deaf && w.auto)
+}
+
 // gate is where all goroutines wait that have met a seam.
 type gate struct {
 	mu      sync.Mutex

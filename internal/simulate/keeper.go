@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
 // Upkeep: what servers do with threads that do not run, by themselves and when users ask for it.
 
 // newKeeper returns what looks after the threads of a server.
-func (s *server) newKeeper() *upkeep.Keeper {
+func (s *server) newKeeper(base store.Store) *upkeep.Keeper {
 	p := s.world.plan
 	return upkeep.New(upkeep.Config{
-		Store:           s.link,
+		Store:           base,
 		Engine:          s.engine,
 		Limits:          s.limits,
 		KeepCheckpoints: 4,

@@ -266,13 +266,15 @@ func (l *link) OnPost(f func(store.ThreadKey)) (stop func()) {
 
 // Reserve implements [store.Ledger].
 func (l *link) Reserve(ctx context.Context, r *store.Reservation) error {
-	return do(l, ctx, "reserve", store.ThreadKey{}, func(ctx context.Context) error { return l.world.reserve(ctx, r) })
+	return do(l, ctx, "reserve", store.ThreadKey{}, func(ctx context.Context) error {
+		return l.world.reserve(ctx, l.base, r)
+	})
 }
 
 // Settle implements [store.Ledger].
 func (l *link) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
 	return do(l, ctx, "settle", store.ThreadKey{}, func(ctx context.Context) error {
-		return l.world.settleLedger(ctx, tenant, id, actual)
+		return l.world.settleLedger(ctx, l.base, tenant, id, actual)
 	})
 }
 

@@ -120,7 +120,7 @@ func TestMutantsApply(t *testing.T) {
 }
 
 // mutantTime is how long a mutant is looked for, several times what 20,000 seeds take.
-const mutantTime = 10 * time.Minute
+const mutantTime = 20 * time.Minute
 
 // TestMutants: the simulator finds every mutant.
 func TestMutants(t *testing.T) {

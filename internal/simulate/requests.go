@@ -71,7 +71,7 @@ func (o *options) request(c *client, s *server) {
 	if c.page.run != "" && c.page.cursor.Number > 0 {
 		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
 		o.add(c.name+" comes back to the thread"+at, 0.4, func() { c.goOn(s) })
-		if c.last != nil {
+		if c.last != nil && c.page.asked == c.last.RunID { // a cursor is sent with the request that it is from
 			o.add(c.name+" comes back with its request"+at, 0.4, func() { c.repost(s) })
 		}
 	}

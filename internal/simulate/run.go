@@ -22,10 +22,14 @@ type Result struct {
 }
 
 // Run plays the schedule of a seed. If script is not nil, its steps are played instead, as
-// far as they are possible. It is called in a bubble of testing/synctest.
-func Run(seed uint64, script []string) *Result {
+// far as they are possible. With redis, it goes through the Redis layer. It is called in a bubble of testing/synctest.
+func Run(seed uint64, script []string, redis bool) *Result {
 	p := planOf(seed)
-	w := &World{plan: p, base: memstore.New(), began: clock.Now()}
+	w := &World{plan: p, began: clock.Now(), agents: (*server).agents}
+	if w.base = memstore.New(); redis {
+		w.redis = newRemote(w)
+		w.base = w.redis.seen
+	}
 	w.truth.init()
 	w.say(p.String())
 	for i := range p.servers {

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/owner"
 	"github.com/holdfast-agents/holdfast/internal/quota"
+	"github.com/holdfast-agents/holdfast/internal/simulate/fakeredis"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -45,6 +46,8 @@ type server struct {
 	clients   context.Context    // of its streams
 	hangUp    context.CancelFunc // ends the streams
 	skew      time.Duration
+	line      *fakeredis.Line   // its way to Redis; nil in memory
+	shut      func()            // closes its store
 	unused    []<-chan struct{} // closed when agents that were replaced are not needed any more
 
 	mu          sync.Mutex
@@ -77,11 +80,16 @@ func (w *World) newServer(index, life int, v variant) *server {
 	s.begun = make(chan struct{})
 	s.clients, s.hangUp = context.WithCancel(context.Background())
 	s.link = &link{world: w, server: s, base: w.base}
-	s.limits = w.plan.limits(s.link, s.stamp, s.newID)
+	var base store.Store = s.link
+	s.shut = func() {}
+	if w.redis != nil {
+		base = w.redis.open(s)
+	}
+	s.limits = w.plan.limits(base, s.stamp, s.newID)
 	engine, err := owner.New(loop.Config{
-		Store:            s.link,
+		Store:            base,
 		Memory:           func() store.Store { return memstore.New() },
-		Agents:           s.agents(),
+		Agents:           w.agents(s),
 		Recover:          !v.noRecover,
 		OnRevision:       v.onRevision,
 		PinTimeout:       pinTimeout,
@@ -118,7 +126,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		panic(err) // the agents are ours
 	}
 	s.engine, s.process = engine, owner.Process(engine)
-	s.keeper = s.newKeeper()
+	s.keeper = s.newKeeper(base)
 	s.handler = s.web()
 	w.ended.Go(func() {
 		defer close(s.begun)
@@ -204,8 +212,14 @@ func (s *server) die(noticed bool) {
 			s.world.gate.let(one, dead)
 		}
 	}
-	if noticed {
+	switch {
+	case s.line == nil && noticed:
 		s.world.departed(store.Departure{Process: s.process})
+	case s.line != nil && noticed:
+		s.line.Refuse(true)
+		s.line.Break()
+	case s.line != nil:
+		s.line.Freeze()
 	}
 	if s.stopping {
 		return // it is shutting down already
@@ -217,6 +231,7 @@ func (s *server) die(noticed bool) {
 		cancel()
 		_ = s.engine.Shutdown(ctx)
 		_ = s.engine.Shutdown(context.Background()) // what was left behind still tries to store something
+		s.shut()
 	})
 }
 
@@ -232,6 +247,7 @@ func (s *server) stop() {
 		s.hangUp()
 		s.world.fact("%s has shut down", s.name)
 		_ = s.engine.Shutdown(context.Background())
+		s.shut()
 	})
 }
 

@@ -174,6 +174,9 @@ func (w *World) close() {
 	for {
 		select {
 		case <-over:
+			if w.redis != nil {
+				w.redis.close()
+			}
 			return
 		case <-limit.C:
 			panic("a server does not end")

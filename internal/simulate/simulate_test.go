@@ -22,6 +22,7 @@ var (
 	spell   = flag.Duration("spell", 0, "play seeds from a new one on for so long")
 	stop    = flag.Bool("stop", false, "stop at the first seed that breaks a promise")
 	stories = flag.String("stories", "", "write each seed's story to a file in this directory")
+	through = flag.Bool("redis", false, "go through the Redis layer")
 	keep    = flag.String("keep", "", "write the shortened story of -seed to this file")
 )
 
@@ -35,8 +36,20 @@ func play(t *testing.T, seed uint64, script []string) (r *Result) {
 			fmt.Printf("seed %d does not come to its end (make simulate SEED=%d)\n", seed, seed)
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { r = Run(seed, script) })
+	synctest.Test(t, func(*testing.T) { r = Run(seed, script, *through) })
 	return r
+}
+
+// TestRedis: schedules go through the Redis layer, too.
+func TestRedis(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			if r := Run(1+seed, nil, true); r.Violation != nil {
+				t.Errorf("%v\n%s", r.Violation, strings.Join(r.Story, "\n"))
+			}
+		})
+	}
 }
 
 // TestSeed prints the story of a seed and, if it breaks a promise, the fewest steps that do.

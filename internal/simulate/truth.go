@@ -202,8 +202,8 @@ func (s *server) counted(next holdfast.ModelCall) holdfast.ModelCall {
 }
 
 // reserve makes a reservation.
-func (w *World) reserve(ctx context.Context, r *store.Reservation) error {
-	err := w.base.Reserve(ctx, r)
+func (w *World) reserve(ctx context.Context, base store.Store, r *store.Reservation) error {
+	err := base.Reserve(ctx, r)
 	if err == nil && r.Entries[0].Account == budget {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -215,8 +215,8 @@ func (w *World) reserve(ctx context.Context, r *store.Reservation) error {
 }
 
 // settleLedger settles a reservation.
-func (w *World) settleLedger(ctx context.Context, tenant, id string, actual map[string]int64) error {
-	err := w.base.Settle(ctx, tenant, id, actual)
+func (w *World) settleLedger(ctx context.Context, base store.Store, tenant, id string, actual map[string]int64) error {
+	err := base.Settle(ctx, tenant, id, actual)
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -239,7 +239,7 @@ func (w *World) look() {
 			want += r.amount
 		}
 	}
-	if err != nil || used[0] != want {
+	if w.redis.counted() && (err != nil || used[0] != want) {
 		w.violated("the ledger adds up", "it has %v, and should have %d (%v)", used, want, err)
 	}
 	for _, run := range slices.Sorted(maps.Keys(w.truth.begun)) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing/synctest"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -23,7 +24,10 @@ import (
 type World struct {
 	plan    *plan
 	base    store.Store // what has landed
+	redis   *remote     // nil if the store is in memory
+	all     []*server   // that have connections to it
 	gate    gate
+	agents  func(*server) []holdfast.Agent
 	began   clock.Moment
 	servers []*server
 	ended   sync.WaitGroup // the goroutines of servers that were killed
@@ -76,7 +80,7 @@ func (w *World) rest() {
 		synctest.Wait()
 		i := -1
 		all := w.gate.sorted()
-		if i = slices.IndexFunc(all, func(one *waiter) bool { return one.auto }); i < 0 {
+		if i = slices.IndexFunc(all, func(one *waiter) bool { return one.auto && !one.held() }); i < 0 {
 			break
 		}
 		w.gate.let(all[i], goOn)

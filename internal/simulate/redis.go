@@ -1,0 +1,248 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/simulate/fakeredis"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// Schedules through the Redis layer: each server has the real client and store, and the seams are
+// at its connections.
+
+// remote is the Redis of a world.
+type remote struct {
+	world *World
+	redis *fakeredis.Redis
+	seen  *redisstore.Store // sees what is there, on connections on which nothing happens
+
+	mu      sync.Mutex
+	trials  map[string]trial // the commits and deletions that may still land, by id
+	asking  int              // how many requests to the ledger are under way
+	unclear bool             // whether one was carried out is not known
+}
+
+// trial is a commit on its way, or a deletion, which has no commit.
+type trial struct {
+	server *server
+	key    store.ThreadKey
+	at     store.Position
+	commit *store.Commit
+}
+
+func newRemote(w *World) *remote {
+	r := &remote{world: w, redis: fakeredis.New(), trials: map[string]trial{}}
+	seen, err := redisstore.New(context.Background(), r.redis.Client(nil), redisstore.Options{})
+	if err != nil {
+		panic(err) // nothing happens to its connections
+	}
+	r.seen = seen
+	return r
+}
+
+// close ends it, after all servers.
+func (r *remote) close() {
+	for _, s := range r.world.all {
+		s.line.Close()
+	}
+	time.Sleep(2 * time.Second) // until clients notice that no longer try to connect
+	_ = r.seen.Close()
+	r.redis.Close()
+}
+
+// open gives a server its store.
+func (r *remote) open(s *server) store.Store {
+	seams := &seams{server: s, remote: r, opening: true}
+	s.line = r.redis.NewLine(seams)
+	opened, err := redisstore.New(context.Background(), r.redis.Client(s.line.Dial), redisstore.Options{
+		Now: func() time.Time { return s.stamp().Time() },
+	})
+	if err != nil {
+		panic(err) // nothing has happened to its connections yet
+	}
+	seams.opening = false
+	s.shut = func() { _ = opened.Close() }
+	r.world.all = append(r.world.all, s)
+	return &tracked{
+		Store:        opened,
+		FormatKeeper: opened,
+		Roster:       opened,
+		server:       s,
+		remote:       r,
+	}
+}
+
+// tracked notes what a server asks of its store, so that it can be said what has landed.
+type tracked struct {
+	store.Store
+	store.FormatKeeper
+	store.Roster
+	server *server
+	remote *remote
+}
+
+// Commit implements [store.Committer].
+func (t *tracked) Commit(ctx context.Context, c *store.Commit) error {
+	kept := *c // its bytes may be used again when nobody waits for the answer any more
+	kept.Records, kept.Messages = cloned(c.Records), slices.Clone(c.Messages)
+	for i := range kept.Messages {
+		kept.Messages[i].Data = bytes.Clone(kept.Messages[i].Data)
+	}
+	t.remote.tries(c.ID, trial{server: t.server, key: c.Key, at: c.Expect, commit: &kept})
+	return t.Store.Commit(ctx, c)
+}
+
+func cloned(all [][]byte) [][]byte {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = bytes.Clone(all[i])
+	}
+	return all
+}
+
+// Delete implements [store.Committer].
+func (t *tracked) Delete(ctx context.Context, key store.ThreadKey, at store.Position) error {
+	t.remote.tries(fmt.Sprintf("deletion of %s at %+v", key.Thread, at), trial{server: t.server, key: key, at: at})
+	return t.Store.Delete(ctx, key, at)
+}
+
+// Reserve implements [store.Ledger].
+func (t *tracked) Reserve(ctx context.Context, r *store.Reservation) error {
+	return t.remote.counts(func() error { return t.server.world.reserve(ctx, t.Store, r) })
+}
+
+// Settle implements [store.Ledger].
+func (t *tracked) Settle(ctx context.Context, tenant, id string, actual map[string]int64) error {
+	return t.remote.counts(func() error { return t.server.world.settleLedger(ctx, t.Store, tenant, id, actual) })
+}
+
+// counts makes a request to the ledger.
+func (r *remote) counts(ask func() error) error {
+	r.mu.Lock()
+	r.asking++
+	r.mu.Unlock()
+	err := ask()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking--
+	var limit *store.LimitError
+	r.unclear = r.unclear || err != nil && !errors.As(err, &limit)
+	return err
+}
+
+// counted reports whether it is known what the ledger should say.
+func (r *remote) counted() bool {
+	if r == nil {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asking == 0 && !r.unclear
+}
+
+// tries notes what may land from now on.
+func (r *remote) tries(id string, t trial) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trials[id] = t
+}
+
+// look takes in what has landed since the last look. Nobody knows of it yet.
+func (r *remote) look() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(r.trials)) {
+		t := r.trials[id]
+		head, err := r.seen.Head(context.Background(), t.key)
+		switch {
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil && t.commit == nil:
+			r.world.mu.Lock()
+			r.world.truth.delete(t.key.Thread, t.at)
+			r.world.mu.Unlock()
+		case err != nil && t.at.ETag == "", err == nil && head.Position() == t.at:
+			continue // it may still land
+		case err == nil && t.commit != nil && head.ETag == id:
+			r.world.mu.Lock()
+			r.world.landed(t.server, t.commit)
+			r.world.mu.Unlock()
+		}
+		delete(r.trials, id)
+	}
+}
+
+// seams are those of a server's connections.
+type seams struct {
+	server  *server
+	remote  *remote
+	opening bool // the world waits until the server has its store
+}
+
+// away reports whether nothing of the server arrives.
+func (m *seams) away() bool { return m.server.suspended || m.server.link.cut }
+
+// Reachable implements [fakeredis.Seams].
+func (m *seams) Reachable() bool { return m.opening || !m.away() && !m.server.isDead() }
+
+// Request implements [fakeredis.Seams].
+func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) fakeredis.Verdict {
+	s := m.server
+	switch {
+	case s.isDead():
+		return fakeredis.Lose
+	case m.opening, r.Minor && !m.away() && !s.link.deaf:
+		return fakeredis.Carry
+	}
+	one := &waiter{name: s.name + " " + r.Name, server: s, linked: true, auto: r.Minor}
+	if !r.Minor {
+		one.options = []string{lost, mute, late}
+	}
+	verdict, let := s.world.gate.wait(ctx, one)
+	if r.Writes && (!let || verdict == dead) {
+		s.world.astray(one.name, land)
+	}
+	switch {
+	case !let || verdict == dead || verdict == lost:
+		return fakeredis.Lose
+	case verdict == mute:
+		return fakeredis.Mute
+	case verdict == late:
+		return fakeredis.Late
+	}
+	return fakeredis.Carry
+}
+
+// Carried implements [fakeredis.Seams].
+func (m *seams) Carried(r fakeredis.Request) {
+	if r.Writes {
+		m.remote.look()
+	}
+}
+
+// Reply implements [fakeredis.Seams].
+func (m *seams) Reply(ctx context.Context, r fakeredis.Request) bool {
+	verdict, let := m.server.world.gate.wait(ctx, &waiter{
+		name: m.server.name + " " + r.Name + " reply", server: m.server, options: []string{lost}, linked: true,
+	})
+	return let && verdict == goOn
+}
+
+// Told implements [fakeredis.Seams].
+func (m *seams) Told(ctx context.Context, what string) bool {
+	if m.server.isDead() {
+		return false
+	}
+	verdict, let := m.server.world.gate.wait(ctx, &waiter{
+		name: m.server.name + " told " + what, server: m.server, options: []string{"lose"}, linked: true,
+	})
+	return let && verdict == goOn
+}
