@@ -138,7 +138,7 @@ func TestScenariosOnMiniredis(t *testing.T) {
 			}
 			for key, kind := range map[string]string{
 				thread + "t": "hash", thread + "l": "stream", thread + "v:pending": "hash", thread + "v:run": "hash",
-				"hf:active:{default/local}": "zset", "hf:leases": "zset",
+				"hf:spans:{default/local}": "zset", "hf:leases": "zset",
 			} {
 				if got := mini.Type(key); got != kind {
 					t.Errorf("%s is a %q, want a %s; there is %q", key, got, kind, mini.Keys())

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,17 +29,35 @@ type directory struct {
 	hints    *hints
 	peers    *peers
 	replicas *replicas
+	written  *written
 }
 
 // Threads implements [store.Directory].
 func (s *Store) Threads(
 	ctx context.Context, owner holdfast.Principal, before time.Time, limit int,
 ) ([]store.Head, error) {
-	return s.directory.recent(ctx, &listing{
+	list := s.keys.threadsOf(owner)
+	heads, err := s.directory.dated(ctx, &list, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	early, err := s.directory.recent(ctx, &listing{
 		key:    s.keys.active(owner),
 		tenant: owner.Tenant,
 		mine:   func(h *store.Head) bool { return h.User == owner.User },
 	}, before, limit)
+	if err != nil || len(early) == 0 {
+		return heads, err
+	}
+	heads = append(heads, early...)
+	sortHeads(heads)
+	seen := map[store.ThreadKey]bool{}
+	heads = slices.DeleteFunc(heads, func(h store.Head) bool {
+		again := seen[h.Key]
+		seen[h.Key] = true
+		return again
+	})
+	return heads[:min(len(heads), max(limit, 0))], nil
 }
 
 // listing is a set of a tenant's threads, by the minutes of their last activity.
@@ -84,9 +101,7 @@ func (s *directory) recent(ctx context.Context, l *listing, before time.Time, li
 			break
 		}
 	}
-	slices.SortFunc(heads, func(a, b store.Head) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.Key.Thread, b.Key.Thread))
-	})
+	sortHeads(heads)
 	// A thread that moved during the reading appears twice.
 	heads = slices.CompactFunc(heads, func(a, b store.Head) bool { return a.Key == b.Key })
 	return heads[:min(len(heads), max(limit, 0))], nil

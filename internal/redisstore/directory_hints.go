@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -21,16 +22,17 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // announcer writes them.
 type announcer struct {
-	client   redis.UniversalClient
-	keys     keys
-	values   *values
-	scripts  *scripts
-	clock    *clock.Remote
-	hints    *hints
-	peers    *peers
-	replicas *replicas
-	sender   *sender
-	cluster  bool
+	client    redis.UniversalClient
+	keys      keys
+	values    *values
+	scripts   *scripts
+	clock     *clock.Remote
+	hints     *hints
+	peers     *peers
+	replicas  *replicas
+	directory *directory
+	sender    *sender
+	cluster   bool
 }
 
 // commit writes the hints that are new and runs the commit script. The hint
@@ -64,11 +66,9 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
 			}
 			if moves {
-				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.active(want.owner),
-					redis.Z{Score: float64(want.minute), Member: c.Key.Thread}),
-					pipe.ZAdd(ctx, s.keys.day(c.Key.Tenant, dayOf(want.minute)),
-						redis.Z{Score: float64(want.minute), Member: c.Key.Thread}),
-					pipe.ZAdd(ctx, s.keys.days(c.Key.Tenant), dayMember(want.minute))) // after it; see forgetDay
+				for _, w := range s.directory.dates(want.owner, c.Key.Thread, want.minute) {
+					cmds = append(cmds, pipe.ZAdd(ctx, w.key, w.Z))
+				}
 			}
 			if acquires {
 				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),
@@ -99,8 +99,10 @@ func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has
 	if c.Process == "" && has.process != "" {
 		s.scripts.release.Eval(ctx, pipe, []string{s.keys.owned(has.process)}, tag, has.score)
 	}
-	if was := dayOf(has.minute); known && was != dayOf(minuteOf(c.UpdatedAt)) {
-		pipe.ZRem(ctx, s.keys.day(c.Key.Tenant, was), c.Key.Thread)
+	for _, d := range []dated{s.keys.everybody(c.Key.Tenant), s.keys.threadsOf(has.owner)} {
+		if was := d.of(has.minute); known && (was != d.of(minuteOf(c.UpdatedAt)) || !d.all && d.user != c.User) {
+			pipe.ZRem(ctx, s.keys.span(&d, was), c.Key.Thread)
+		}
 	}
 	lists.learn(c.Key, s.values)
 	lists.remove(ctx, pipe, s.keys, tag)
@@ -121,11 +123,14 @@ func (s *announcer) exec(ctx context.Context, r *request) (int, error) {
 	return s.sender.submit(ctx, r)
 }
 
-// unlist removes the hints of a deleted thread. The list of days and that of processes stay.
+// unlist removes the hints of a deleted thread. The lists of spans and that of processes stay.
 func (s *announcer) unlist(ctx context.Context, head *store.Head, hints []want) error {
+	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
+	stays := []string{s.keys.days(owner.Tenant), s.keys.threadsOf(owner).spans, s.keys.leases()}
 	pipe := s.client.Pipeline()
+	pipe.ZRem(ctx, s.keys.active(owner), head.Key.Thread)
 	for _, w := range hints {
-		if w.key != s.keys.days(head.Key.Tenant) && w.key != s.keys.leases() {
+		if !slices.Contains(stays, w.key) {
 			pipe.ZRem(ctx, w.key, w.Member)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/holdfast-agents/holdfast/store"
@@ -22,7 +23,17 @@ type formats struct {
 	client      redis.UniversalClient
 	agree, list *redis.Script
 	leases, key string
+	written     written
 }
+
+// formatIndexed is the format whose writers keep the index: see thread.FormatIndexed.
+const formatIndexed = 2
+
+// written is the format that this process was told to write; 0 if it was not told yet.
+type written struct{ atomic.Int64 }
+
+// indexed reports whether all that write, as far as this process knows, keep the index.
+func (w *written) indexed() bool { return w.Load() >= formatIndexed }
 
 // newFormats returns that part of a store.
 func newFormats(client redis.UniversalClient, k keys) *formats {
@@ -59,6 +70,9 @@ func (s *formats) AgreeFormat(ctx context.Context, process string, terms store.F
 		return store.Formats{}, failed("agree on the data format", s.explain(ctx, err))
 	}
 	f, err := parseFormats(reply)
+	if err == nil {
+		s.written.Store(int64(f.Write))
+	}
 	if err == nil && f.Write > terms.Reads {
 		err = &store.VersionError{What: "the store", Stored: f.Write, Known: terms.Reads}
 	}

@@ -235,56 +235,10 @@ func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
 	return owners, nil
 }
 
-// Everybody implements [store.Index]. A tenant's threads are in one set for each day, so that
-// none has all of them.
+// Everybody implements [store.Index].
 func (s *Store) Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {
-	by := &redis.ZRangeBy{Min: "-inf", Max: "+inf"}
-	if !before.IsZero() {
-		by.Max = strconv.FormatInt(dayOf(minuteOf(before)), 10)
-	}
-	days, err := s.client.ZRevRangeByScoreWithScores(ctx, s.keys.days(tenant), by).Result()
-	if err != nil {
-		return nil, failed("list threads", err)
-	}
-	var heads []store.Head
-	for _, day := range days {
-		l := listing{
-			key:    s.keys.day(tenant, int64(day.Score)),
-			tenant: tenant,
-			mine:   func(h *store.Head) bool { return dayOf(minuteOf(h.UpdatedAt)) == int64(day.Score) },
-		}
-		found, err := s.directory.recent(ctx, &l, before, limit-len(heads))
-		if err != nil {
-			return nil, err
-		}
-		if len(found) == 0 {
-			s.directory.forgetDay(ctx, tenant, day)
-		}
-		if heads = append(heads, found...); len(heads) >= limit {
-			break
-		}
-	}
-	return heads[:min(len(heads), max(limit, 0))], nil
-}
-
-// forgetDay takes a day off the tenant's list of days if it has had no thread for long. A commit puts
-// its thread into the set of the day before it puts the day into the list: if it is under way, either
-// the day is entered after it was taken off, or the set is not empty any more. Only the nodes of a
-// cluster keep no order.
-func (s *directory) forgetDay(ctx context.Context, tenant string, day redis.Z) {
-	days, set := s.keys.days(tenant), s.keys.day(tenant, int64(day.Score))
-	threads, err := s.client.Exists(ctx, set).Result()
-	if err != nil || threads > 0 || !s.hints.doubt(claim{process: days, tag: member(day), score: int64(day.Score)}, "",
-		s.clock.Stamp()) {
-		return
-	}
-	if s.client.ZRem(ctx, days, day.Member).Err() != nil {
-		return // the next reader does it
-	}
-	// A reader that is gone now leaves a day out, which the next thread of that day enters again.
-	if threads, err = s.client.Exists(ctx, set).Result(); err != nil || threads > 0 {
-		_ = s.client.ZAdd(ctx, days, day).Err()
-	}
+	list := s.keys.everybody(tenant)
+	return s.directory.dated(ctx, &list, before, limit)
 }
 
 // Mend implements [store.Index].
@@ -328,6 +282,13 @@ func (s *Store) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
 	if err != nil {
 		return 0, failed("list thread "+key.String(), err)
 	}
+	if s.directory.written.indexed() { // it is in the others now
+		owner := holdfast.Principal{Tenant: key.Tenant, User: head.User}
+		err = s.client.ZRem(ctx, s.keys.active(owner), key.Thread).Err()
+	}
+	if err != nil {
+		return missing, failed("take thread "+key.String()+" off an early list", err)
+	}
 	return missing, nil
 }
 
@@ -350,11 +311,7 @@ type want struct {
 func (s *directory) wanted(h *store.Head, listings []store.Listing, parent string) []want {
 	tag, minute := tag(h.Key), minuteOf(h.UpdatedAt)
 	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
-	all := []want{
-		{s.keys.active(owner), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
-		{s.keys.day(h.Key.Tenant, dayOf(minute)), redis.Z{Score: float64(minute), Member: h.Key.Thread}},
-		{s.keys.days(h.Key.Tenant), dayMember(minute)},
-	}
+	all := s.dates(owner, h.Key.Thread, minute)
 	if h.Process != "" {
 		all = append(all, want{s.keys.leases(), redis.Z{Score: 1, Member: h.Process}},
 			want{s.keys.owned(h.Process), redis.Z{Score: float64(s.hints.score(s.clock.Stamp().Time())), Member: tag}})

@@ -80,13 +80,13 @@ func TestMendsWhatIsLost(t *testing.T) {
 		dueAt(at)(c)
 		c.Process, c.Parent = "q", "p"
 	})
-	for _, pattern := range []string{"list:*", "day*", "owned:*", "active:*", "children:*", "leases"} {
+	for _, pattern := range []string{"list:*", "day*", "span*", "owned:*", "active:*", "children:*", "leases"} {
 		for _, key := range s.client.Keys(t.Context(), s.keys.prefix+pattern).Val() {
 			s.client.Del(t.Context(), key)
 		}
 	}
 	wantDue(t, s, 0)
-	for _, want := range []int{7, 0} {
+	for _, want := range []int{9, 0} {
 		if n, err := s.Mend(t.Context(), aThread("a")); n != want || err != nil {
 			t.Errorf("%d were missing, %v, want %d", n, err, want)
 		}

@@ -24,7 +24,10 @@ import (
 // Across threads there are only hints, each written before the commit that it
 // announces. Readers check them against the heads and correct them.
 //
-//	hf:active:{owner}      zset    an owner's threads, by the minute of their last activity
+//	hf:spans:{owner}       zset    the spans of 30 days (since 1970) with a list of an owner's threads;
+//	                               readers take empty ones off
+//	hf:span:{owner/span}   zset    those last active in that span, by the minute
+//	hf:active:{owner}      zset    all of them: only what versions without an index read or wrote
 //	hf:owned:{process}     zset    the threads a process has claimed, by when it did
 //	hf:leases              zset    the processes, by the end of their lease
 //	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go

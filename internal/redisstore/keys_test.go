@@ -21,7 +21,8 @@ func TestKeysOfAThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	across := func(key string) bool {
-		return strings.HasPrefix(key, "hf:active:{") || strings.HasPrefix(key, "hf:day")
+		return strings.HasPrefix(key, "hf:active:{") || strings.HasPrefix(key, "hf:day") ||
+			strings.HasPrefix(key, "hf:span")
 	}
 	for _, key := range keys {
 		if !strings.HasPrefix(key, "hf:{acme/a%7Bb%7D%3Ac}:") && !across(key) {

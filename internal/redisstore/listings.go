@@ -131,11 +131,6 @@ func dayOf(minute int64) int64 {
 	return minute / minutes
 }
 
-func dayMember(minute int64) redis.Z {
-	day := dayOf(minute)
-	return redis.Z{Score: float64(day), Member: strconv.FormatInt(day, 10)}
-}
-
 // listingMember is the member of a list for a thread: the thread, and its place.
 func listingMember(tag string, l store.Listing) redis.Z {
 	ms := l.At.UnixMilli()
