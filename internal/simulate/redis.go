@@ -199,7 +199,7 @@ func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) f
 	switch {
 	case s.isDead():
 		return fakeredis.Lose
-	case m.opening, r.Minor && !m.away() && !s.link.deaf:
+	case m.opening && !r.Writes, r.Minor && !m.away() && !s.link.deaf:
 		return fakeredis.Carry
 	}
 	one := &waiter{name: s.name + " " + r.Name, server: s, linked: true, auto: r.Minor}

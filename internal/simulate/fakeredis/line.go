@@ -226,15 +226,22 @@ func (c *conn) end(force bool) {
 // read takes what the server sends, so that it never waits for that.
 func (c *conn) read() {
 	defer c.end(false)
-	r := bufio.NewReader(c.near)
+	r := bufio.NewReaderSize(c.near, maxFlush)
 	for {
-		v, err := readValue(r)
-		if err != nil {
-			return
+		var batch []value
+		for len(batch) == 0 || r.Buffered() > 0 { // what was sent together stays together
+			v, err := readValue(r)
+			if err != nil {
+				return
+			}
+			batch = append(batch, v)
 		}
-		c.requests.put(v)
+		c.requests.put(batch...)
 	}
 }
+
+// maxFlush is more than a client writes at once.
+const maxFlush = 64 << 10
 
 // hear takes what Redis sends, so that it never waits for that.
 func (c *conn) hear() {
