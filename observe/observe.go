@@ -72,8 +72,29 @@ type Observer struct {
 	// Walked is called when retention has come past all threads of the store, with the
 	// number of those that cannot be read.
 	Walked func(unreadable int)
+	// IndexLooked is called for each page of threads that this process has found in the index
+	// because something was due for them, and after each look without any.
+	IndexLooked func(look IndexLook)
 	// Grown is called once by a run that finds its thread larger than the size to warn of.
 	Grown func(at holdfast.Iteration, bytes int64)
+}
+
+// IndexLook is what a look into a list of the index has found.
+type IndexLook struct {
+	// List is its name: due, ended, resting or aging.
+	List string
+	// Late has, for each thread that was not found before, how much later than its time it was
+	// found, or than this process began to look.
+	Late []time.Duration
+	// Left is for how many threads something is due that could not be done.
+	Left int
+	// Mended is how many of them were in the list by mistake, and were taken out.
+	Mended int
+}
+
+// IndexLists returns all names of lists that IndexLooked may report.
+func IndexLists() []string {
+	return []string{store.ListDue, store.ListEnded, store.ListResting, store.ListAging}
 }
 
 // OutcomeLeft is how a run ends in a process that loses it or stops. Another process, or

@@ -98,6 +98,7 @@ func (c *console) Overview(ctx context.Context) hfhttp.Overview {
 		Demo:       c.Scripted(),
 		Processes:  []string{c.Process()},
 		Index:      hfhttp.IndexProgress(c.s.keeper.Index()),
+		IndexLagMs: c.s.keeper.IndexLag().Milliseconds(),
 		Figures:    c.figures.Figures(),
 	}
 	if keeper, shared := c.s.store.(store.FormatKeeper); shared {

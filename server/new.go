@@ -310,12 +310,13 @@ func (s *Server) keeperConfig() upkeep.Config {
 			Threads:     c.DeleteThreadsAfter,
 			PruneBytes:  c.ThreadPruneBytes,
 		},
-		Log:     c.Log,
-		Now:     s.now,
-		NewID:   clock.NewIDs(s.now),
-		Cleaned: s.observer.Cleaned,
-		Walked:  s.observer.Walked,
-		Price:   s.prices.priced,
+		Log:         c.Log,
+		Now:         s.now,
+		NewID:       clock.NewIDs(s.now),
+		Cleaned:     s.observer.Cleaned,
+		Walked:      s.observer.Walked,
+		IndexLooked: func(l upkeep.IndexLook) { s.observer.IndexLooked(observe.IndexLook(l)) },
+		Price:       s.prices.priced,
 	}
 }
 

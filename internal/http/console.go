@@ -66,6 +66,9 @@ type Overview struct {
 	Processes []string `json:"processes"`
 	// Index is how far the walk has come that enters the threads of earlier versions in the index.
 	Index IndexProgress `json:"index"`
+	// IndexLagMs is how much later than its time, at most, something was found that was due in the last
+	// minute.
+	IndexLagMs int64 `json:"indexLagMs"`
 	figures.Figures
 }
 

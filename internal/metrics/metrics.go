@@ -42,6 +42,7 @@ type Metrics struct {
 	prompts   promptMetrics
 	hooks     hookMetrics
 	store     storeMetrics
+	index     indexMetrics
 	endpoints httpMetrics
 	reloads   reloadMetrics
 	formats   formatMetrics
@@ -92,6 +93,13 @@ type storeMetrics struct {
 	durability    *prometheus.GaugeVec
 }
 
+// indexMetrics are those of the lists of the index.
+type indexMetrics struct {
+	lag     *prometheus.HistogramVec
+	entries *prometheus.GaugeVec
+	mended  *prometheus.CounterVec
+}
+
 type httpMetrics struct {
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -117,6 +125,7 @@ func New(agents []holdfast.Agent) *Metrics {
 		prompts:   newPromptMetrics(f),
 		hooks:     newHookMetrics(f),
 		store:     newStoreMetrics(f),
+		index:     newIndexMetrics(f),
 		endpoints: newHTTPMetrics(f),
 		reloads:   newReloadMetrics(f),
 		formats:   newFormatMetrics(f),
@@ -244,6 +253,19 @@ func newStoreMetrics(f promauto.Factory) storeMetrics {
 	}
 }
 
+func newIndexMetrics(f promauto.Factory) indexMetrics {
+	list := []string{"list"}
+	return indexMetrics{
+		lag: f.NewHistogramVec(histogram("holdfast_index_lag_seconds",
+			"How much later than its time this process found in a list of the index that something was due for a "+
+				"thread, or than it began to look.", .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600), list),
+		entries: f.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_index_entries",
+			Help: "Threads in a list of the index for which something is due that could not be done yet."}, list),
+		mended: f.NewCounterVec(counter("holdfast_index_mended_total",
+			"Threads that were in a list of the index by mistake, and were taken out."), list),
+	}
+}
+
 func newHookMetrics(f promauto.Factory) hookMetrics {
 	return hookMetrics{
 		notices: f.NewCounterVec(counter("holdfast_notices_total",
@@ -318,6 +340,9 @@ func (m *Metrics) zero() {
 	}
 	for _, hook := range hookNames { // of the server's own limits, which are middleware too
 		m.hooks.failed.WithLabelValues(other, hook)
+	}
+	for _, list := range observe.IndexLists() {
+		m.indexLooked(observe.IndexLook{List: list})
 	}
 	m.store.lease.WithLabelValues("success")
 	m.store.lease.WithLabelValues("error")

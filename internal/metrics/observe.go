@@ -33,6 +33,7 @@ func (m *Metrics) Observer() observe.Observer {
 		LeaseRenewed:  m.leaseRenewed,
 		Cleaned:       m.cleaned,
 		Walked:        m.walked,
+		IndexLooked:   m.indexLooked,
 		Grown:         m.grown,
 	}
 }
@@ -204,6 +205,16 @@ func (m *Metrics) cleaned(done threads.Cleaned) {
 
 // walked notes how many threads cannot be read.
 func (m *Metrics) walked(unreadable int) { m.store.unreadable.Set(float64(unreadable)) }
+
+// indexLooked notes what a look into a list of the index has found.
+func (m *Metrics) indexLooked(look observe.IndexLook) {
+	lag := m.index.lag.WithLabelValues(look.List)
+	for _, late := range look.Late {
+		lag.Observe(late.Seconds())
+	}
+	m.index.entries.WithLabelValues(look.List).Set(float64(look.Left))
+	m.index.mended.WithLabelValues(look.List).Add(float64(look.Mended))
+}
 
 // grown counts a run whose thread is larger than it should be.
 func (m *Metrics) grown(holdfast.Iteration, int64) { m.store.large.Inc() }

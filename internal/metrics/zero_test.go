@@ -162,6 +162,7 @@ func everything(t *testing.T, m *metrics.Metrics) {
 	o.LeaseRenewed(nil)
 	o.Cleaned(threads.Cleaned{Threads: 1, Checkpoints: 1, Messages: 1})
 	o.Walked(1)
+	o.IndexLooked(observe.IndexLook{List: "due", Late: []time.Duration{time.Second}, Left: 1, Mended: 1})
 	o.Grown(at, 1)
 	for _, limit := range []string{"runs", "streams", "threads", "bytes"} {
 		m.LimitRejected(limit, "tenant")

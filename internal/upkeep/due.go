@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -63,14 +64,25 @@ func (r retaining) chores() []chore {
 }
 
 // keepDue begins to do what is due.
-func (k *Keeper) keepDue() {
+func (r retaining) keepDue() {
+	k := r.k
 	if k.cfg.Retention.Due <= 0 {
 		return
 	}
-	for _, c := range (retaining{k}).chores() {
+	for _, c := range r.chores() {
 		d := &dueList{chore: c, k: k, seed: maphash.MakeSeed(), tried: map[store.Found]clock.Moment{}}
+		d.told.List = c.list
 		k.wg.Go(d.keep)
 	}
+}
+
+// IndexLook is what a look into a list of the index has found: how late each thread was found that was
+// not found before, how many threads are left for which something is due that could not be done, and how
+// many were in the list by mistake.
+type IndexLook struct {
+	List         string
+	Late         []time.Duration
+	Left, Mended int
 }
 
 // dueList is what a process knows of the threads of a list that are due.
@@ -91,6 +103,10 @@ type dueList struct {
 	since time.Time
 	// unread is whether the last look failed.
 	unread bool
+	// told is what is to be said of the page.
+	told IndexLook
+	// mended counts the threads of the page that were in the list by mistake.
+	mended atomic.Int64
 }
 
 // keep looks again and again.
@@ -138,10 +154,18 @@ func (d *dueList) look(ctx context.Context) error {
 			return err
 		}
 		n = len(found)
-		if found = slices.DeleteFunc(found, d.rests); len(found) == 0 {
+		if found = slices.DeleteFunc(found, d.rests); len(found) > 0 {
+			full = d.all(ctx, found)
+		}
+		d.told.Left, d.told.Mended = len(d.tried), int(d.mended.Swap(0))
+		d.k.lag.note(d.told.Late)
+		if d.k.cfg.IndexLooked != nil {
+			d.k.cfg.IndexLooked(d.told)
+		}
+		d.told = IndexLook{List: d.list}
+		if len(found) == 0 {
 			break
 		}
-		full = d.all(ctx, found)
 	}
 	switch {
 	case full: // some of those that were found were not tried
@@ -151,6 +175,15 @@ func (d *dueList) look(ctx context.Context) error {
 	}
 	d.since = q.Before.Add(-dueLate)
 	return nil
+}
+
+// late returns how much later than its time a thread was found, or than this process began to look.
+func (d *dueList) late(f store.Found) time.Duration {
+	due := f.At.Add(d.after)
+	if due.Before(d.began) {
+		due = d.began
+	}
+	return max(d.k.cfg.Now().Age(due), 0)
 }
 
 // rests reports whether a thread was found a moment ago, and was found again since.
@@ -177,6 +210,9 @@ func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 		}
 		_, again := d.tried[f]
 		d.tried[f] = clock.Now()
+		if !again {
+			d.told.Late = append(d.told.Late, d.late(f))
+		}
 		mu.Unlock()
 		wg.Go(func() {
 			defer func() { <-places }()
@@ -226,7 +262,10 @@ func (d *dueList) mend(ctx context.Context, f store.Found) error {
 	}) {
 		return nil
 	}
-	return d.k.engine.Commit(ctx, t.Place(), c)
+	if err = d.k.engine.Commit(ctx, t.Place(), c); err == nil {
+		d.mended.Add(1)
+	}
+	return err
 }
 
 // note logs why a thread did not go on, if that is news.

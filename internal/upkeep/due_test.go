@@ -2,6 +2,7 @@ package upkeep_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
+	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -140,6 +142,45 @@ func TestLostArchiveInTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestLagIsTold: each thread that something is due for is told with how late it was found, once, and so
+// is what cannot be done; the latest of the last minute is known.
+func TestLagIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		late, left := map[string]int{}, map[string]int{}
+		e := looptest.Start(t, memstore.New(), func(c *looptest.Config) {
+			soon(upkeep.Retention{Threads: limit})(c)
+			c.Observer = observe.Observer{IndexLooked: func(look observe.IndexLook) {
+				mu.Lock()
+				defer mu.Unlock()
+				late[look.List] += len(look.Late)
+				left[look.List] = max(left[look.List], look.Left)
+				for _, d := range look.Late {
+					if d > time.Second {
+						t.Errorf("the list %s was %s late", look.List, d)
+					}
+				}
+			}}
+		}, looptest.Traveller(&looptest.Notebook{}))
+		goes(t, e, "t", "r")
+		if lag := e.Keeper.IndexLag(); lag != 0 {
+			t.Errorf("before anything is due the lag is %s", lag)
+		}
+		time.Sleep(limit + time.Second)
+		synctest.Wait()
+		if lag := e.Keeper.IndexLag(); lag <= 0 || lag > time.Second {
+			t.Errorf("the lag is %s", lag)
+		}
+		if late[store.ListResting] != 1 || left[store.ListResting] != 0 || late[store.ListDue] != 0 {
+			t.Errorf("told of %v, left %v", late, left)
+		}
+		time.Sleep(3 * time.Minute)
+		if lag := e.Keeper.IndexLag(); lag != 0 {
+			t.Errorf("after minutes the lag is %s", lag)
+		}
+	})
 }
 
 // TestNothingDueIsRead: threads that are due later are not read.

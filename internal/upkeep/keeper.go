@@ -44,6 +44,9 @@ type Config struct {
 	Cleaned func(threads.Cleaned)
 	// Walked is called when retention has come past all threads; so many cannot be read.
 	Walked func(unreadable int)
+	// IndexLooked is called for each page of threads that were found in the index, and after each look
+	// without any. Optional.
+	IndexLooked func(IndexLook)
 	// Price returns usage with what it costs, and the sum. Optional: without it nothing has a
 	// price.
 	Price func(usage []holdfast.Usage) (list []threads.Usage, sum json.Number)
@@ -75,6 +78,7 @@ type Keeper struct {
 	engine   Engine
 	read     thread.Reader
 	counting counting
+	lag      lag
 	indexing *indexing.Walk
 	finished chan endedThread // see ArchiveSoon
 
@@ -113,13 +117,17 @@ func (k *Keeper) Start() {
 	k.wg.Go(func() { k.counting.keep(k.ctx) })
 	k.wg.Go(k.keepArchives)
 	k.wg.Go(k.keepRetention)
-	k.keepDue()
+	retaining{k}.keepDue()
 	k.wg.Go(func() { k.indexing.Keep(k.ctx) })
 }
 
 // Index returns how far the index of the store is complete. Until it is, a list may lack threads that
 // were last written by a version without an index.
 func (k *Keeper) Index() indexing.Progress { return k.indexing.Progress() }
+
+// IndexLag returns how much later than its time something was found, at most, that was due in the last
+// minute.
+func (k *Keeper) IndexLag() time.Duration { return k.lag.latest() }
 
 // Stop ends what Start began, and waits for it. A log that is not archived by then is found
 // by the next process.

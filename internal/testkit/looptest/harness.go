@@ -73,6 +73,7 @@ func New(cfg Config) (*Engine, error) {
 	if e.Owner, err = owner.New(cfg.Config); err != nil {
 		return nil, err
 	}
+	looked := func(l upkeep.IndexLook) { observe.Join(cfg.Observer).IndexLooked(observe.IndexLook(l)) }
 	e.Keeper = upkeep.New(upkeep.Config{
 		Store:           cfg.Store,
 		Engine:          e.Owner,
@@ -85,6 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		NewID:           cfg.NewID,
 		Cleaned:         observe.Join(cfg.Observer).Cleaned,
 		Walked:          observe.Join(cfg.Observer).Walked,
+		IndexLooked:     looked,
 	})
 	return e, nil
 }
