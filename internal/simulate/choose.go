@@ -41,7 +41,8 @@ func (o *options) seams() {
 			o.hot[one.server] = true
 		}
 		link := one.server.link
-		if one.auto || one.server.suspended || one.linked && (link.cut && !reply || link.deaf && reply) {
+		if one.auto || one.server.suspended.Load() ||
+			one.linked && (link.cut.Load() && !reply || link.deaf.Load() && reply) {
 			continue
 		}
 		weight := 10.0
@@ -54,7 +55,7 @@ func (o *options) seams() {
 				weight = 0.5
 			}
 		}
-		if one.linked && link.deaf { // it is carried out, and the reply has to wait
+		if one.linked && link.deaf.Load() { // it is carried out, and the reply has to wait
 			o.add(name+" "+late, weight, func() { o.w.gate.let(one, late) })
 			continue
 		}
@@ -77,7 +78,7 @@ func (o *options) told() {
 		if seen[n.name]++; seen[n.name] > 1 {
 			continue // the first of that name comes first
 		}
-		if n.server != nil && (n.server.suspended || n.server.link.cut || n.server.link.deaf) {
+		if n.server != nil && (n.server.suspended.Load() || n.server.link.cut.Load() || n.server.link.deaf.Load()) {
 			continue
 		}
 		weight := 6.0
@@ -116,11 +117,11 @@ func (o *options) processes() {
 				o.restart(s, variant{revision: s.variant.revision, without: true})
 			})
 			continue
-		case s.suspended:
+		case s.suspended.Load():
 			o.away = true
-			o.add(s.name+" goes on", 1.5, func() { s.suspended = false })
+			o.add(s.name+" goes on", 1.5, func() { s.suspended.Store(false) })
 		default:
-			o.add(s.name+" is suspended", 0.3*hot*o.mood("suspend"), func() { s.suspended = true })
+			o.add(s.name+" is suspended", 0.3*hot*o.mood("suspend"), func() { s.suspended.Store(true) })
 		}
 		o.connections(s, hot)
 		if living > 1 || o.mood("restart") > 0 {
@@ -139,15 +140,15 @@ func (o *options) processes() {
 
 // connections adds what can become of a server's connections to the store.
 func (o *options) connections(s *server, hot float64) {
-	if s.link.cut || s.link.deaf {
+	if s.link.cut.Load() || s.link.deaf.Load() {
 		o.away = true
-		o.add(s.name+" is in touch", 1.5, func() { s.link.cut, s.link.deaf = false, false })
+		o.add(s.name+" is in touch", 1.5, func() { s.inTouch() })
 	} else {
-		o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut = true })
+		o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut.Store(true) })
 		if s.line != nil {
 			o.add(s.name+"'s connections break", 0.3*hot*o.mood("cut"), s.line.Break)
 		}
-		o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf = true })
+		o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf.Store(true) })
 	}
 }
 

@@ -25,7 +25,7 @@ type waiter struct {
 
 // held reports whether it has to wait until its server is in touch again.
 func (w *waiter) held() bool {
-	return w.linked && (w.server.suspended || w.server.link.cut || w.server.link.deaf && w.auto)
+	return w.linked && (w.server.suspended.Load() || w.server.link.cut.Load() || w.server.link.deaf.Load() && w.auto)
 }
 
 // gate is where all goroutines wait that have met a seam.

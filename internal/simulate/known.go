@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -221,4 +222,26 @@ func textUpTo(records []store.Record, after uint64, ev agui.Event) []string {
 		}
 	}
 	return append(texts, text)
+}
+
+// copyOf returns a commit as it is now: its bytes may be used again when nobody waits for the
+// answer any more.
+func copyOf(c *store.Commit) *store.Commit {
+	kept := *c
+	kept.Records, kept.Messages = slices.Clone(c.Records), slices.Clone(c.Messages)
+	for i := range kept.Records {
+		kept.Records[i] = bytes.Clone(kept.Records[i])
+	}
+	for i := range kept.Messages {
+		kept.Messages[i].Data = bytes.Clone(kept.Messages[i].Data)
+	}
+	return &kept
+}
+
+// alice is the user.
+var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
+
+// keyOf returns the key of a thread.
+func keyOf(thread string) store.ThreadKey {
+	return store.ThreadKey{Tenant: alice.Tenant, Thread: thread}
 }

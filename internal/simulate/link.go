@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -21,7 +22,7 @@ type link struct {
 	server *server
 	base   store.Store
 	// cut and deaf hold all requests or all replies back until they are false again.
-	cut, deaf bool
+	cut, deaf atomic.Bool
 }
 
 // asked is who calls the store, in a context.

@@ -1,13 +1,13 @@
 package simulate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
@@ -60,7 +60,8 @@ func (r *remote) close() {
 
 // open gives a server its store.
 func (r *remote) open(s *server) store.Store {
-	seams := &seams{server: s, remote: r, opening: true}
+	seams := &seams{server: s, remote: r}
+	seams.opening.Store(true)
 	s.line = r.redis.NewLine(seams)
 	opened, err := redisstore.New(context.Background(), r.redis.Client(s.line.Dial), redisstore.Options{
 		Now: func() time.Time { return s.stamp().Time() },
@@ -68,7 +69,7 @@ func (r *remote) open(s *server) store.Store {
 	if err != nil {
 		panic(err) // nothing has happened to its connections yet
 	}
-	seams.opening = false
+	seams.opening.Store(false)
 	s.shut = func() { _ = opened.Close() }
 	r.world.all = append(r.world.all, s)
 	return &tracked{
@@ -91,21 +92,8 @@ type tracked struct {
 
 // Commit implements [store.Committer].
 func (t *tracked) Commit(ctx context.Context, c *store.Commit) error {
-	kept := *c // its bytes may be used again when nobody waits for the answer any more
-	kept.Records, kept.Messages = cloned(c.Records), slices.Clone(c.Messages)
-	for i := range kept.Messages {
-		kept.Messages[i].Data = bytes.Clone(kept.Messages[i].Data)
-	}
-	t.remote.tries(c.ID, trial{server: t.server, key: c.Key, at: c.Expect, commit: &kept})
+	t.remote.tries(c.ID, trial{server: t.server, key: c.Key, at: c.Expect, commit: copyOf(c)})
 	return t.Store.Commit(ctx, c)
-}
-
-func cloned(all [][]byte) [][]byte {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i] = bytes.Clone(all[i])
-	}
-	return all
 }
 
 // Delete implements [store.Committer].
@@ -184,14 +172,14 @@ func (r *remote) look() {
 type seams struct {
 	server  *server
 	remote  *remote
-	opening bool // the world waits until the server has its store
+	opening atomic.Bool // the world waits until the server has its store
 }
 
 // away reports whether nothing of the server arrives.
-func (m *seams) away() bool { return m.server.suspended || m.server.link.cut }
+func (m *seams) away() bool { return m.server.suspended.Load() || m.server.link.cut.Load() }
 
 // Reachable implements [fakeredis.Seams].
-func (m *seams) Reachable() bool { return m.opening || !m.away() && !m.server.isDead() }
+func (m *seams) Reachable() bool { return m.opening.Load() || !m.away() && !m.server.isDead() }
 
 // Request implements [fakeredis.Seams].
 func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) fakeredis.Verdict {
@@ -199,7 +187,7 @@ func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) f
 	switch {
 	case s.isDead():
 		return fakeredis.Lose
-	case m.opening && !r.Writes, r.Minor && !m.away() && !s.link.deaf:
+	case m.opening.Load() && !r.Writes, r.Minor && !m.away() && !s.link.deaf.Load():
 		return fakeredis.Carry
 	}
 	one := &waiter{name: s.name + " " + r.Name, server: s, linked: true, auto: r.Minor}

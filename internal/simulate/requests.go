@@ -22,7 +22,7 @@ func (o *options) requests() {
 	}
 	for _, c := range o.w.clients {
 		for _, s := range o.w.servers {
-			if s.serves() && !s.suspended {
+			if s.serves() && !s.suspended.Load() {
 				o.request(c, s)
 				o.branches(c, s)
 				o.brings(c, s)
@@ -31,7 +31,7 @@ func (o *options) requests() {
 		}
 	}
 	for _, s := range o.w.servers {
-		if s.serves() && !s.suspended {
+		if s.serves() && !s.suspended.Load() {
 			o.outside(s)
 			o.upkeep(s)
 			o.keeping(s)

@@ -41,7 +41,7 @@ type server struct {
 	ended     atomic.Bool   // dead
 	ready     atomic.Bool   // started
 	begun     chan struct{} // closed when nothing starts it any more
-	suspended bool
+	suspended atomic.Bool
 	stopping  bool
 	clients   context.Context    // of its streams
 	hangUp    context.CancelFunc // ends the streams
@@ -200,11 +200,23 @@ func (s *server) hear(d store.Departure) {
 	s.tell(func(s *server) { s.onDeparture(d) })
 }
 
+// inTouch mends its way to the store.
+func (s *server) inTouch() {
+	s.link.cut.Store(false)
+	s.link.deaf.Store(false)
+}
+
+// back has it go on, in touch with the store.
+func (s *server) back() {
+	s.suspended.Store(false)
+	s.inTouch()
+}
+
 // die makes it a dead process: nothing of it reaches the store or a tool any more, and its
 // connections break. The rest of it ends by itself.
 func (s *server) die(noticed bool) {
 	s.ended.Store(true)
-	s.suspended, s.link.cut, s.link.deaf = false, false, false
+	s.back()
 	s.hangUp()
 	synctest.Wait() // streams have left the gate with their contexts; the others are let go
 	for _, one := range s.world.gate.sorted() {
@@ -269,12 +281,4 @@ func (s *server) pass(ctx context.Context, name string) {
 	if !s.isDead() {
 		s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, auto: true})
 	}
-}
-
-// alice is the user.
-var alice = holdfast.Principal{Tenant: "acme", User: "alice"}
-
-// keyOf returns the key of a thread.
-func keyOf(thread string) store.ThreadKey {
-	return store.ThreadKey{Tenant: alice.Tenant, Thread: thread}
 }

@@ -32,7 +32,7 @@ func (w *World) settle() {
 			w.servers[i] = w.newServer(i, s.life+1, variant{revision: "r1"})
 			able = true
 		case !s.isDead():
-			s.suspended, s.link.cut, s.link.deaf = false, false, false
+			s.back()
 			able = able || !s.stopping && !s.variant.without && !s.variant.noRecover
 		}
 	}

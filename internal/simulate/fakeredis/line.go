@@ -7,20 +7,26 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
 	"github.com/redis/go-redis/v9"
 )
 
 // Redis is the Redis.
 type Redis struct{ mini *miniredis.Miniredis }
 
+// quiet has the client not write that connections break, which they do all the time.
+var quiet = sync.OnceFunc(func() { redis.SetLogger(connection.Log{Log: slog.New(slog.DiscardHandler)}) })
+
 // New returns an empty one. Its clock is that of the process, and its keys expire by it.
 func New() *Redis {
+	quiet()
 	r := &Redis{miniredis.NewMiniRedis()}
 	r.mini.ClockTTL(true)
 	r.mini.Seed(1)
