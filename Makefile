@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet installed stale lease all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -183,7 +183,12 @@ takeover: installed tested ## kill TAKEOVERS servers, and suspend and shut down 
 	HOLDFAST_TIMED=1 HOLDFAST_REQUIRE_ALL=1 HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/deploy.test.mjs
 
 fleet: ## what an idle fleet of 300 servers costs Redis, how soon 1,000 runs of one of ten that is killed go on, and what a provider gets of it; prints the tables in docs/operations.md (needs redis-server, ulimit -n 20000)
-	HOLDFAST_FLEET=1 HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -v ./internal/e2e/fleet | sed -nE '/^\|/p; s/^ +[a-z]+_test.go:[0-9]+: (.*(bar|beside|after|allows).*)/\1/p; /^(FAIL|ok|panic)/p'"
+	HOLDFAST_FLEET=1 HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=30m -v -skip=^TestDue ./internal/e2e/fleet | sed -nE '/^\|/p; s/^ +[a-z]+_test.go:[0-9]+: (.*(bar|beside|after|allows).*)/\1/p; /^(FAIL|ok|panic)/p'"
+
+RESTING ?= 1000000
+
+due: ## how late calls that expire are found beside RESTING threads that rest, while a server is killed, and how fast all of these are deleted; prints the table in docs/operations.md (needs redis-server)
+	HOLDFAST_FLEET=1 RESTING=$(RESTING) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=2h -v -run=^TestDue ./internal/e2e/fleet | sed -nE 's/^ +[a-z]+_test.go:[0-9]+: (\|.*)/\1/p; /^(FAIL|ok|panic)/p'"
 
 RESETS ?= 50
 resets: ## reset the connections of a server RESETS times on links of 0, 5, 20 and 100 ms one way, and kill it RESETS/5 times; prints the table in docs/durability.md (needs redis-server)
