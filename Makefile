@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due installed stale lease all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -189,6 +189,10 @@ RESTING ?= 1000000
 
 due: ## how late calls that expire are found beside RESTING threads that rest, while a server is killed, and how fast all of these are deleted; prints the table in docs/operations.md (needs redis-server)
 	HOLDFAST_FLEET=1 RESTING=$(RESTING) HOLDFAST_REQUIRE_ALL=1 bash -o pipefail -c "go test -count=1 -timeout=2h -v -run=^TestDue ./internal/e2e/fleet | sed -nE 's/^ +[a-z]+_test.go:[0-9]+: (\|.*)/\1/p; /^(FAIL|ok|panic)/p'"
+
+LISTS ?= 1000000
+lists: ## how long the first page of questions, of a user's and of a tenant's threads takes beside LISTS threads on both stores; prints the table in docs/operations.md (needs redis-server)
+	HOLDFAST_LISTS=$(LISTS) go test -count=1 -timeout=2h -v ./internal/e2e/lists
 
 RESETS ?= 50
 resets: ## reset the connections of a server RESETS times on links of 0, 5, 20 and 100 ms one way, and kill it RESETS/5 times; prints the table in docs/durability.md (needs redis-server)

@@ -126,28 +126,43 @@ func (in *Inspector) questionsOf(
 	if h.Unreadable != nil {
 		return nil, nil
 	}
-	t, err := in.read.Existing(ctx, who, h.Key.Thread)
+	st, at, err := in.stateOf(ctx, who, h)
 	switch {
 	case err != nil && (thread.Unreadable(err) || holdfast.AsError(err).Code == codes.NotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case t.State.Status() != threads.StatusInterrupted:
+	case st.Status() != threads.StatusInterrupted:
 		return nil, nil
 	}
 	var open []threads.Question
-	for _, q := range t.State.Questions() {
+	for _, q := range st.Questions() {
 		open = append(open, threads.Question{
 			Thread: threads.QuestionThread{
-				ID:     t.Key.Thread,
-				Title:  t.State.Title,
-				Agent:  t.State.Agent,
-				Hidden: t.State.Hidden,
+				ID:     h.Key.Thread,
+				Title:  st.Title,
+				Agent:  st.Agent,
+				Hidden: st.Hidden,
 			},
-			Run:       t.State.Run(),
+			Run:       st.Run(),
 			Interrupt: q,
-			AskedAt:   t.Head.UpdatedAt.UTC(),
+			AskedAt:   at.UTC(),
 		})
 	}
 	return open, nil
+}
+
+// stateOf returns a thread's state, and when it was last active. Lists of threads have heads without it.
+func (in *Inspector) stateOf(
+	ctx context.Context, who holdfast.Principal, h *store.Head,
+) (*thread.State, time.Time, error) {
+	if h.State != nil && h.User == who.User {
+		st, err := thread.DecodeState(h.State)
+		return st, h.UpdatedAt, err
+	}
+	t, err := in.read.Existing(ctx, who, h.Key.Thread)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return t.State, t.Head.UpdatedAt, nil
 }
