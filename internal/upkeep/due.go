@@ -55,7 +55,7 @@ func (r retaining) chores() []chore {
 		{store.ListEnded, r.k.cfg.ArchiveAfter + lostAfter, 4, tend},
 	}
 	if keep.Threads > 0 {
-		all = append(all, chore{store.ListResting, keep.Threads, 4, tend})
+		all = append(all, chore{store.ListResting, keep.Threads, 16, tend})
 	}
 	if keep.Checkpoints > 0 {
 		all = append(all, chore{store.ListAging, keep.Checkpoints, 4, tend})
