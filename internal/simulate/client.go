@@ -60,6 +60,7 @@ func (w *World) newClient(i int) *client {
 func (c *client) input(text string) *agui.RunAgentInput {
 	c.sent++
 	in := &agui.RunAgentInput{ThreadID: c.thread, RunID: fmt.Sprintf("%s-r%d", c.name, c.sent)}
+	in.Messages = []agui.Message{} // there must be a list
 	if c.dialect == agui.DialectV1 {
 		in.ProtocolVersion = agui.ProtocolVersion
 	}
