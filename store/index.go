@@ -15,8 +15,9 @@ type Index interface {
 	Find(ctx context.Context, q Query) ([]Found, error)
 	// Everybody is Threads of a [Directory] for all users of a tenant.
 	Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]Head, error)
-	// Owners returns the processes that may own threads, each with its lease, as Lease of
-	// [Presence] returns it: those that live, and those that may have left threads behind.
+	// Owners returns processes that may own threads, each with its lease, as Lease of [Presence]
+	// returns it: all that do not live and may have left threads behind, and of those that live at
+	// least the one whose lease ends first.
 	Owners(ctx context.Context) ([]Owner, error)
 	// Mend enters a thread in all lists in which its head says that it is, and returns in how
 	// many of them it was missing. A thread that does not exist is missing in none.
@@ -81,6 +82,10 @@ type Query struct {
 	Newest bool
 	// Limit is how many threads to return at most.
 	Limit int
+	// Only leaves out the threads for which it is false; nil: none. It is called for each thread that
+	// the list may have, before anything of the thread is read. Only the list of the threads that a
+	// process owns heeds it.
+	Only func(ThreadKey) bool
 }
 
 // Found is a thread that a list has.

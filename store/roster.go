@@ -14,5 +14,12 @@ type Roster interface {
 	Described(ctx context.Context) (map[string][]byte, error)
 }
 
+// Census is a [Store] that knows how many processes have it open, without asking for each.
+type Census interface {
+	// Living returns how many processes have a lease that lasts, as far as that is known; 0 if it
+	// is not.
+	Living() int
+}
+
 // MaxDescription is how long what a process says of itself may be, in bytes.
 const MaxDescription = 1 << 20

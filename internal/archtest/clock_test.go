@@ -28,7 +28,7 @@ var ages = map[string]string{
 	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who " +
 		"write to it compare that with their stamps",
 	"internal/redisstore/announced.go": "a wrong hint is removed by the clock that hints are written by",
-	"internal/redisstore/index.go":     "the ends of leases stand in Redis",
+	"internal/redisstore/owners.go":    "the ends of leases stand in Redis",
 	"server/validity.go":               "an API key or token ends when its issuer has written",
 }
 
@@ -39,6 +39,7 @@ var timers = map[string]string{
 	"internal/pin/pin.go":                "how long this process has found a run without its owner, by time.Now",
 	"internal/redisstore/presence.go":    "the end of a lease and the time, which Redis has said in one answer",
 	"internal/redisstore/judge.go":       "looks at who is there, by time.Now",
+	"internal/redisstore/looks.go":       "looks at who is there, by time.Now",
 	"internal/redisstore/news.go":        "how often news are told, by time.Now",
 	"internal/redisstore/peers.go":       "looks at who is there, by time.Now",
 }

@@ -113,7 +113,7 @@ func (s *Store) ownedBy(ctx context.Context, q store.Query) ([]store.Found, erro
 	}
 	var found []store.Found
 	for _, o := range owned {
-		if o.Process == q.Group && len(found) < q.Limit {
+		if o.Process == q.Group && (q.Only == nil || q.Only(o.Key)) && len(found) < q.Limit {
 			found = append(found, store.Found{Key: o.Key})
 		}
 	}

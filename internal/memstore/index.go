@@ -44,7 +44,8 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 	defer s.mu.Unlock()
 	var found []store.Found
 	for key, t := range s.threads {
-		if at, is := t.placeIn(q.List); is && !at.Before(q.Since) && (q.Before.IsZero() || at.Before(q.Before)) {
+		if at, is := t.placeIn(q.List); is && !at.Before(q.Since) && (q.Before.IsZero() || at.Before(q.Before)) &&
+			(q.Only == nil || q.Only(key)) {
 			found = append(found, store.Found{Key: key, At: at})
 		}
 	}

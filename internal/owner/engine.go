@@ -101,7 +101,7 @@ func New(cfg loop.Config) (*Engine, error) {
 		starter:       &starter{house: h, places: free, claims: owns},
 		checker:       &checker{cmp.Or(cfg.Heavy, turns.NewHeavy())},
 		returns:       placesFor(returnsAtOnce, returnsAtOnce),
-		sweeper:       newSweeper(h.cfg, h.process, h.contact),
+		sweeper:       newSweeper(h),
 		closed:        make(chan struct{}),
 		stopListening: func() {},
 	}
@@ -113,10 +113,9 @@ func New(cfg loop.Config) (*Engine, error) {
 		takeovers: e.takeovers,
 		starter:   e.starter,
 	}
-	h.used, e.sweeper.behind = e.sweeper.look, h.behind
-	e.sweeper.ctx, e.sweeper.draining = h.ctx, h.draining
+	h.used = e.sweeper.lookAgain
 	e.sweeper.here = func(key store.ThreadKey) bool { return rs.local(key) != nil }
-	e.sweeper.succeed, e.sweeper.swept = e.takeovers.succeed, owns.forgetUnsure
+	e.sweeper.succeed, e.sweeper.swept, e.sweeper.share = e.takeovers.succeed, owns.forgetUnsure, e.Share
 	e.streams = watch.New(watch.Config{
 		Store:       cfg.Store,
 		Live:        rs.feedOf,

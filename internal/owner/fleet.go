@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"sync"
+	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agents"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -14,34 +17,21 @@ import (
 // revisions, and whether it goes on with runs that have lost their server. So a server that cannot go on with a run
 // leaves it to one that can, and does not end it.
 
-// abilities are what a process says of itself.
-type abilities struct {
-	// Agents are the revisions of its agents, by name; empty for an agent without one.
-	Agents map[string]string `json:"agents"`
-	// Recovers means that it goes on with runs that have lost their server.
-	Recovers bool `json:"recovers"`
-	// silent means that it has said nothing, because it is of a version that does not, or nothing that
-	// this one understands. It counts as one that can do everything.
-	silent bool
-}
-
-// goesOnWith reports whether the process goes on with runs of the agent, with the revision unless
-// that is empty.
-func (a *abilities) goesOnWith(agent, revision string) bool {
-	has, known := a.Agents[agent]
-	return a.silent || a.Recovers && known && (revision == "" || has == revision)
-}
-
 // fleet is what this process knows of the others that have the store open.
 type fleet struct {
 	roster  store.Roster // nil if the store is none
 	process string
+	lease   time.Duration
 	said    []byte // what this process has said; only keepLease and what comes before it use it
+
+	mu    sync.Mutex
+	known *heirs       // as they were read then; nil if they must be read
+	read  clock.Moment // when that was
 }
 
-func newFleet(s store.Store, process string) *fleet {
+func newFleet(s store.Store, process string, lease time.Duration) *fleet {
 	roster, _ := s.(store.Roster)
-	return &fleet{roster: roster, process: process}
+	return &fleet{roster: roster, process: process, lease: lease}
 }
 
 // say tells the others what this process can do, if that is new.
@@ -82,4 +72,34 @@ func (f *fleet) any(ctx context.Context, leaving string, wanted func(*abilities)
 		}
 	}
 	return false, nil
+}
+
+// heirs returns the order of the processes, as it was a lease ago at most.
+func (f *fleet) heirs(ctx context.Context) (*heirs, error) {
+	if f.roster == nil {
+		return newHeirs(f.process, nil), nil
+	}
+	f.mu.Lock()
+	known := f.known
+	fresh := known != nil && f.read.Ran() < f.lease
+	f.mu.Unlock()
+	if fresh {
+		return known, nil
+	}
+	begun := clock.Now()
+	described, err := f.roster.Described(ctx)
+	if err != nil {
+		return nil, err
+	}
+	living := map[string]*abilities{}
+	for process, about := range described {
+		a := &abilities{}
+		a.silent = json.Unmarshal(about, a) != nil
+		living[process] = a
+	}
+	known = newHeirs(f.process, living)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known, f.read = known, begun
+	return known, nil
 }

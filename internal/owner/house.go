@@ -47,7 +47,7 @@ func newHouse(cfg loop.Config) (*house, error) {
 	process, contact := cfg.NewID("p"), newContact(cfg.Lease)
 	h := houseOf(loop.NewHost(cfg, process, contact), contact)
 	h.formats = dataformat.New(cfg.Store, cfg.Alone, cfg.DataFormat, cfg.Log, cfg.FormatAgreed)
-	h.fleet = newFleet(cfg.Store, process)
+	h.fleet = newFleet(cfg.Store, process, cfg.Lease)
 	h.replaced = make(chan struct{}, 1)
 	h.Serving = agents.New(agents.Config{
 		ModelTries: cfg.ModelTries,

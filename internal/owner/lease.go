@@ -100,6 +100,10 @@ func errUnannounced() error {
 	return thread.StoreError(fmt.Errorf("%w: it has not accepted this server's lease yet", store.ErrRefused))
 }
 
+// agreeEvery is how many renewals are for one time that the servers agree. They also do when contact
+// has begun: while it was broken, the others may have agreed without this one.
+const agreeEvery = 3
+
 // keep renews the process's lease three times per lease period. While the servers agree
 // on what is written, which takes a while on a slow link, the next renewal is not late.
 func (r *renewal) keep() {
@@ -108,7 +112,9 @@ func (r *renewal) keep() {
 	renewed := make(chan struct{}, 1)
 	defer close(renewed)
 	r.wg.Go(func() { r.keepAgreeing(renewed) })
+	renewals, agreed := 0, clock.Moment{}
 	tell := func() {
+		agreed = clock.Now()
 		select {
 		case renewed <- struct{}{}:
 		default: // they have not agreed after the last one yet
@@ -126,6 +132,9 @@ func (r *renewal) keep() {
 			return
 		case <-tick.C:
 			if !r.renew() {
+				continue
+			}
+			if renewals++; renewals%agreeEvery != 0 && !r.contact.beganAfter(agreed) {
 				continue
 			}
 		case <-r.replaced:

@@ -26,15 +26,18 @@ type takeovers struct {
 // ensureOwnerOf is ensureOwner for a thread that has not been read. Losing to another
 // process is no error.
 func (o *takeovers) ensureOwnerOf(ctx context.Context, key store.ThreadKey) error {
-	return o.succeed(ctx, key, "")
+	return o.succeed(ctx, key, "", nil)
 }
 
 // succeed makes sure that the thread has a living owner. leaving is the process that has
-// handed it over, and so does not count as one; "" if none has.
-func (o *takeovers) succeed(ctx context.Context, key store.ThreadKey, leaving string) error {
+// handed it over, and so does not count as one; "" if none has. mine reports whether it is this
+// process's turn if the thread is of an agent; nil means that it is.
+func (o *takeovers) succeed(
+	ctx context.Context, key store.ThreadKey, leaving string, mine func(agent string) bool,
+) error {
 	defer o.locks.lock(key)()
 	t, err := o.read.Head(ctx, key)
-	if err != nil {
+	if err != nil || mine != nil && t.Head != nil && !mine(t.State.Agent) {
 		return err
 	}
 	if leaving != "" && t.Head.Process == leaving && t.State.Running() {

@@ -5,38 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/clock"
-	"github.com/holdfast-agents/holdfast/internal/loop"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
 // How threads are found whose owner is gone. The store tells of departures: of a process
 // that has died or retired, which leaves all its threads, and of one that hands over a
-// single thread. Of a silent process nobody tells, so the sweep looks: when the lease of an
-// owner ends that it knows of, and at least once per lease, which finds the other owners. It reads
-// the threads of owners that do not live, and no others: what a takeover waits for does not depend
-// on how much the others run. Now and then it looks at all owned threads, in case a hint is lost.
+// single thread. Of a silent process nobody tells, so the sweep looks: when the lease that ends
+// first has ended, and at least once per lease. It reads the threads of owners that do not live, and
+// no others (lost.go): what a takeover waits for does not depend on how much the others run. Now and
+// then one of the processes looks at all owned threads, in case a hint is lost.
 
 const (
-	// heirFirst is how long the others leave a thread that was handed over to its heir.
-	heirFirst = 100 * time.Millisecond
 	// claimsAtOnce bounds how many threads a sweep takes over at a time.
 	claimsAtOnce = 8
-	// afterLease is how long after the end of a lease the sweep looks, at the soonest. It
-	// does not look more often than that.
-	afterLease = 5 * time.Millisecond
-	// wholeEvery is how many leases apart the looks at all owned threads are.
-	wholeEvery = 10
+	// wholeEvery is how far apart the looks at all owned threads are, of all processes together.
+	wholeEvery = 10 * time.Minute
 	// firstRetry and lastRetry are the shortest and the longest pause before a sweep looks again at
 	// threads that the store has not let it take over: a slot of the cluster moves, or the disk is full.
 	firstRetry, lastRetry = 50 * time.Millisecond, 400 * time.Millisecond
@@ -44,21 +36,17 @@ const (
 
 // sweeper finds the threads whose owner is gone.
 type sweeper struct {
-	store    store.Store
-	process  string
-	lease    time.Duration
+	losses
 	log      *slog.Logger
-	contact  *contact
 	ctx      context.Context
 	draining <-chan struct{}
-	// behind is set when this process may own threads that are not here.
-	behind *atomic.Bool
-	// here reports whether a thread's run is in this process.
-	here func(store.ThreadKey) bool
-	// succeed makes sure that a thread has a living owner, who is not leaving.
-	succeed func(ctx context.Context, key store.ThreadKey, leaving string) error
+	// succeed makes sure that a thread has a living owner, who is not leaving, if it is this process's
+	// turn, which may depend on the thread's agent.
+	succeed func(ctx context.Context, key store.ThreadKey, leaving string, mine func(agent string) bool) error
 	// swept is called after each sweep.
 	swept func()
+	// share returns how long this process waits between two looks that all of them share.
+	share func(time.Duration) time.Duration
 
 	gone chan struct{}        // a process is gone
 	left chan store.Departure // threads that were handed over
@@ -67,24 +55,29 @@ type sweeper struct {
 	told map[store.ThreadKey]string
 	// retry is the pause before the next sweep; 0 if the store has refused nothing.
 	retry time.Duration
-	// whole is when all owned threads were last looked at.
+	// whole is when all owned threads were last looked at, and rest how long they are not after that.
 	whole clock.Moment
-	// living is how many processes live, as they were last counted; 0 before.
-	living atomic.Int64
+	rest  time.Duration
 	// unread is why the store could not be read the last time; empty if it could.
 	unread string
 }
 
 // newSweeper returns a sweeper of the host's process.
-func newSweeper(cfg *loop.Config, process string, c *contact) *sweeper {
+func newSweeper(h *house) *sweeper {
 	return &sweeper{
-		store:   cfg.Store,
-		process: process,
-		lease:   cfg.Lease,
-		log:     cfg.Log,
-		contact: c,
-		gone:    make(chan struct{}, 1),
-		left:    make(chan store.Departure, 1024),
+		losses: losses{
+			store:   h.cfg.Store,
+			process: h.process,
+			lease:   h.cfg.Lease,
+			contact: h.contact,
+			behind:  h.behind,
+			heirs:   h.fleet.heirs,
+		},
+		log:      h.cfg.Log,
+		ctx:      h.ctx,
+		draining: h.draining,
+		gone:     make(chan struct{}, 1),
+		left:     make(chan store.Departure, 1024),
 	}
 }
 
@@ -110,6 +103,12 @@ func (s *sweeper) look() {
 	case s.gone <- struct{}{}:
 	default: // a sweep is due
 	}
+}
+
+// lookAgain has run sweep, and try again what could not go on here: the agents have changed.
+func (s *sweeper) lookAgain() {
+	s.renewed.Store(true)
+	s.look()
 }
 
 // run sweeps whenever contact with the store begins, and from then on when there may be
@@ -175,7 +174,7 @@ func (s *sweeper) inherit(d store.Departure) {
 	var err error
 	begun := clock.Now()
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		err = routine.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process) })
+		err = routine.Caught(func() error { return s.succeed(s.ctx, d.Thread, d.Process, nil) })
 		if err == nil || !passing(err) || begun.Ran() > s.lease || !s.wait(pause) {
 			break // the sweep finds it later
 		}
@@ -202,18 +201,15 @@ func (s *sweeper) wait(d time.Duration) bool {
 // Trouble with one thread, even a panic, does not keep it from the others.
 func (s *sweeper) sweep() (next time.Duration) {
 	next = s.lease
-	var owned []store.OwnedThread
+	var orphans []orphaned
 	err := routine.Caught(func() (err error) {
-		if s.contact.beganAfter(s.whole) || s.retry > 0 || s.whole.Ran() > wholeEvery*s.lease {
-			begun := clock.Now()
-			if owned, err = s.store.Owned(s.ctx); err == nil {
-				s.whole = begun
-			}
-			return err
+		var after time.Duration
+		if s.isWholeDue() {
+			orphans, after, err = s.lookAtAll()
+		} else {
+			orphans, after, err = s.lost(s.ctx, s.retry > 0)
 		}
-		var alive time.Duration
-		owned, alive, err = s.lost()
-		next = min(next, alive)
+		next = min(next, after)
 		return err
 	})
 	if err != nil {
@@ -224,11 +220,31 @@ func (s *sweeper) sweep() (next time.Duration) {
 		return min(next, s.again(true))
 	}
 	s.unread = ""
-	// Each process takes the threads in an order of its own, so that they share the work.
-	slices.SortFunc(owned, func(a, b store.OwnedThread) int {
-		return cmp.Compare(s.turn(a.Key), s.turn(b.Key))
-	})
-	var orphans []store.ThreadKey
+	if deaf := s.contact.deaf(); deaf > 0 && len(orphans) > 0 {
+		next = min(next, deaf+afterLease)
+	}
+	if refused := s.full() || s.takeOver(orphans); s.again(refused) > 0 {
+		next = min(next, s.retry)
+	}
+	return max(next, afterLease)
+}
+
+// isWholeDue reports whether all owned threads are to be looked at.
+func (s *sweeper) isWholeDue() bool {
+	if s.whole.Never() { // what this process has just found is what the others know
+		s.whole, s.rest = clock.Now(), s.share(wholeEvery)
+	}
+	return s.whole.Ran() > s.rest
+}
+
+// lookAtAll returns all threads whose owners do not live, and when the first of the other leases ends.
+func (s *sweeper) lookAtAll() (orphans []orphaned, next time.Duration, err error) {
+	next = s.lease
+	owned, err := s.store.Owned(s.ctx)
+	if err != nil {
+		return nil, next, err
+	}
+	s.whole, s.rest = clock.Now(), s.share(wholeEvery)
 	leases := map[string]store.Lease{}
 	for _, o := range owned {
 		l, known := leases[o.Process]
@@ -241,65 +257,19 @@ func (s *sweeper) sweep() (next time.Duration) {
 		case l.Alive():
 			next = min(next, l.Left+afterLease)
 		default:
-			orphans = append(orphans, o.Key)
+			orphans = append(orphans, orphaned{key: o.Key})
 			if o.Process == s.process {
 				s.behind.Store(true) // until it is taken over
 			}
 		}
 	}
-	if deaf := s.contact.deaf(); deaf > 0 && len(orphans) > 0 {
-		next = min(next, deaf+afterLease)
-	}
-	if refused := s.full() || s.takeOver(orphans); s.again(refused) > 0 {
-		next = min(next, s.retry)
-	}
-	return max(next, afterLease)
+	// Each process takes the threads in an order of its own, so that they share the work.
+	slices.SortFunc(orphans, func(a, b orphaned) int {
+		return cmp.Compare(weight(s.process, []string{a.key.Tenant, a.key.Thread}),
+			weight(s.process, []string{b.key.Tenant, b.key.Thread}))
+	})
+	return orphans, next, nil
 }
-
-// turn is where a thread is in this process's order. It follows from their names.
-func (s *sweeper) turn(key store.ThreadKey) uint64 {
-	h := fnv.New64a()
-	for _, name := range []string{s.process, key.Tenant, key.Thread} {
-		_, _ = h.Write([]byte(name))
-		_, _ = h.Write([]byte{0})
-	}
-	return h.Sum64()
-}
-
-// lost returns the threads of owners that do not live, and when the first of the other leases ends.
-func (s *sweeper) lost() (owned []store.OwnedThread, next time.Duration, err error) {
-	next = s.lease
-	owners, err := s.store.Owners(s.ctx)
-	if err != nil {
-		return nil, next, err
-	}
-	living := 0
-	for _, o := range owners {
-		if o.Lease.Alive() {
-			living++
-		}
-		switch {
-		case o.Process == s.process && s.behind.Swap(false):
-		case o.Process == s.process:
-			continue
-		case o.Lease.Alive():
-			next = min(next, o.Lease.Left+afterLease)
-			continue
-		}
-		found, err := s.store.Find(s.ctx, store.Query{List: store.Owned(o.Process), Limit: maxOrphans})
-		if err != nil {
-			return nil, next, err
-		}
-		for _, f := range found {
-			owned = append(owned, store.OwnedThread{Key: f.Key, Process: o.Process})
-		}
-	}
-	s.living.Store(int64(living))
-	return owned, next, nil
-}
-
-// maxOrphans is how many threads of one owner a sweep takes over. The next one finds the others.
-const maxOrphans = 100_000
 
 // full reports whether the store has refused something, and says that it would refuse every commit
 // now: then no thread is tried.
@@ -343,19 +313,20 @@ func (s *sweeper) leaseOf(process string) (l store.Lease) {
 
 // takeOver takes the threads over whose owners turn out to be gone. It reports whether the store has
 // refused some of them for now.
-func (s *sweeper) takeOver(orphans []store.ThreadKey) (refused bool) {
+func (s *sweeper) takeOver(orphans []orphaned) (refused bool) {
 	var mu sync.Mutex
 	var claims sync.WaitGroup
 	places := make(chan struct{}, claimsAtOnce)
 	left := map[store.ThreadKey]string{}
-	for _, key := range orphans {
+	for _, o := range orphans {
+		key := o.key
 		places <- struct{}{}
 		if s.stopping() {
 			break
 		}
 		claims.Go(func() {
 			defer func() { <-places }()
-			err := routine.Caught(func() error { return s.succeed(s.ctx, key, "") })
+			err := routine.Caught(func() error { return s.succeed(s.ctx, key, "", o.mine) })
 			if err == nil || s.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
 				return
 			}

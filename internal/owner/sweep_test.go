@@ -29,8 +29,8 @@ func (l *looked) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	return l.Store.Owned(ctx)
 }
 
-// TestSweepReads: a sweep reads the threads of those who do not live, and its own process's if
-// one may have been left; all of them only at first, and now and then.
+// TestSweepReads: a sweep reads the threads of those who do not live, for as long as others may come
+// before it, and its own process's if one may have been left; all of them only now and then.
 func TestSweepReads(t *testing.T) {
 	t.Parallel()
 	db := &looked{Store: memstore.New()}
@@ -44,25 +44,30 @@ func TestSweepReads(t *testing.T) {
 		if err := db.Commit(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if process != "dead" {
-			if err := db.Announce(t.Context(), process, time.Minute); err != nil {
-				t.Fatal(err)
-			}
+		if err := db.Announce(t.Context(), process, time.Minute); err != nil {
+			t.Fatal(err)
 		}
+	}
+	if err := db.Retire(t.Context(), "dead"); err != nil {
+		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	var taken []string
 	left := true
 	s := &sweeper{
-		store:    db,
-		process:  "me",
-		lease:    time.Minute,
-		contact:  newContact(time.Minute),
+		losses: losses{
+			store:   db,
+			process: "me",
+			lease:   time.Minute,
+			contact: newContact(time.Minute),
+			behind:  new(atomic.Bool),
+			here:    func(key store.ThreadKey) bool { return key.Thread == "me" && !left },
+			heirs:   newFleet(db, "me", time.Minute).heirs,
+		},
 		ctx:      t.Context(),
 		draining: make(chan struct{}),
-		behind:   new(atomic.Bool),
-		here:     func(key store.ThreadKey) bool { return key.Thread == "me" && !left },
-		succeed: func(_ context.Context, key store.ThreadKey, _ string) error {
+		share:    func(d time.Duration) time.Duration { return d },
+		succeed: func(_ context.Context, key store.ThreadKey, _ string, _ func(string) bool) error {
 			mu.Lock()
 			defer mu.Unlock()
 			taken = append(taken, key.Thread)
@@ -79,13 +84,26 @@ func TestSweepReads(t *testing.T) {
 			t.Errorf("the sweep reads %q and takes %q, want %q and %q", db.read, taken, reads, takes)
 		}
 	}
-	sweep([]string{"all"}, []string{"dead", "me"})
+	s.contact.renewed(clock.Now())
+	s.behind.Store(true)
+	sweep([]string{"dead", "me"}, []string{"dead", "me"})
 	sweep([]string{"dead", "me"}, []string{"dead", "me"}) // until it is here
 	left = false
 	sweep([]string{"dead", "me"}, []string{"dead"})
-	sweep([]string{"dead"}, []string{"dead"})
+	sweep([]string{"dead"}, []string{"dead"}) // it is one of the two that look after what is left
 	s.behind.Store(true)
 	sweep([]string{"dead", "me"}, []string{"dead"})
+	s.of["dead"] = &round{n: 1, since: clock.Now()}
+	sweep(nil, nil) // it is the turn of those that come first
+	s.of["dead"].since = clock.Moment{}
+	sweep([]string{"dead"}, []string{"dead"})
+	s.renewed.Store(true)
+	sweep([]string{"dead"}, []string{"dead"})
 	s.whole = clock.Moment{}
+	s.share = func(time.Duration) time.Duration { return -1 }
 	sweep([]string{"all"}, []string{"dead"})
+	s.share = func(d time.Duration) time.Duration { return d }
+	s.rest = time.Hour
+	s.looked = clock.Moment{}
+	sweep([]string{"dead"}, []string{"dead"})
 }

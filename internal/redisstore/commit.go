@@ -41,7 +41,7 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 		}
 		return nil
 	case codeTooNew:
-		return s.newer(ctx, c.Key)
+		return s.directory.newer(ctx, c.Key)
 	case codeFenced, codeConflict:
 		return s.conflict(ctx, c.Key, c.Expect, n%8)
 	default:
@@ -96,14 +96,14 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 	case n == 1:
 		return notFound(key)
 	case n == codeTooNew:
-		return s.newer(ctx, key)
+		return s.directory.newer(ctx, key)
 	}
 	s.watchers.Posted(key)
 	return nil
 }
 
 // newer is the error for a thread that a script has found too new, or of no layout.
-func (s *Store) newer(ctx context.Context, key store.ThreadKey) error {
+func (s *directory) newer(ctx context.Context, key store.ThreadKey) error {
 	fields, err := s.client.HMGet(ctx, s.keys.thread(tag(key)), fieldLayout, "h").Result()
 	if err == nil {
 		_, err = decodeHead(key, fields)
@@ -144,7 +144,7 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	case err != nil:
 		return failed("delete thread "+key.String(), err)
 	case n == codeTooNew:
-		return s.newer(ctx, key)
+		return s.directory.newer(ctx, key)
 	case n == codeFenced, n == codeConflict:
 		return s.conflict(ctx, key, at, n)
 	}

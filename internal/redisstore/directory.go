@@ -155,11 +155,6 @@ func (s *directory) confirm(ctx context.Context, l *listing, entries []redis.Z) 
 	return heads, nil
 }
 
-// processAge is how long after the end of its lease a process is forgotten, if it has
-// left no thread behind. One that has retired has a lease that ended in 1970, so it is
-// forgotten as soon as it has no thread left: only these would ask for it.
-const processAge = time.Hour
-
 // Owned implements [store.Directory]. The hints name the threads to look at;
 // their heads say who owns them.
 func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
@@ -176,12 +171,8 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 		return nil, failed("list owned threads", err)
 	}
 	var found []claim
-	living := 0
 	mend := s.client.Pipeline()
 	for i := range processes {
-		if int64(processes[i].Score) > s.clock.Stamp().Time().UnixMicro() {
-			living++
-		}
 		if len(sets[i].Val()) == 0 && int64(processes[i].Score) < s.clock.Stamp().Add(-processAge).Time().UnixMicro() {
 			mend.ZRem(ctx, s.keys.leases(), processes[i].Member)
 		}
@@ -197,15 +188,9 @@ func (s *Store) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 		for _, o := range owned {
 			owners[o.Process] = true
 		}
-		s.peers.listed(owners, living)
+		s.peers.listed(owners)
 	}
 	return owned, err
-}
-
-// member returns the name in a sorted set's entry.
-func member(z redis.Z) string {
-	m, _ := z.Member.(string)
-	return m
 }
 
 // confirmOwned returns what the heads say about the claimed threads. It adds to mend the

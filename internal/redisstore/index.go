@@ -178,9 +178,12 @@ func (s *directory) ownedBy(ctx context.Context, q store.Query) ([]store.Found, 
 	if err != nil {
 		return nil, failed("list owned threads", err)
 	}
-	claims := make([]claim, len(set))
-	for i, z := range set {
-		claims[i] = claim{process: q.Group, tag: member(z), score: int64(z.Score)}
+	claims := make([]claim, 0, len(set))
+	for _, z := range set {
+		key, ok := parseTag(member(z))
+		if ok && (q.Only == nil || q.Only(key)) {
+			claims = append(claims, claim{process: q.Group, tag: member(z), score: int64(z.Score)})
+		}
 	}
 	mend := s.client.Pipeline()
 	owned, err := s.confirmOwned(ctx, claims, mend)
@@ -197,43 +200,9 @@ func (s *directory) ownedBy(ctx context.Context, q store.Query) ([]store.Found, 
 	return found, nil
 }
 
-// Owners implements [store.Index]. A process claims a thread before it owns it, so one without
-// claims owns none.
-func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
-	processes, err := s.client.ZRangeWithScores(ctx, s.keys.leases(), 0, -1).Result()
-	if err != nil {
-		return nil, failed("list processes", err)
-	}
-	pipe := s.client.Pipeline()
-	claims := make([]*redis.IntCmd, len(processes))
-	for i, z := range processes {
-		claims[i] = pipe.ZCard(ctx, s.keys.owned(member(z)))
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, failed("list processes", err)
-	}
-	now := s.clock.Stamp()
-	living, claim := 0, map[string]bool{}
-	var owners []store.Owner
-	for i, z := range processes {
-		process, until := member(z), time.UnixMicro(int64(z.Score))
-		o := store.Owner{Process: process, Lease: store.Lease{Gone: true}}
-		if z.Score != 0 {
-			o.Lease = store.Lease{Until: until, Left: -now.Age(until), Gone: s.peers.gone(process, until)}
-		}
-		if o.Lease.Left > 0 {
-			living++
-		}
-		if claims[i].Val() > 0 {
-			claim[process] = true
-		}
-		if claim[process] || o.Lease.Alive() {
-			owners = append(owners, o)
-		}
-	}
-	s.peers.listed(claim, living)
-	return owners, nil
-}
+// Owners implements [store.Index]. Those that live are not looked at, except for the one whose lease
+// ends first.
+func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) { return s.owners.list(ctx) }
 
 // Everybody implements [store.Index].
 func (s *Store) Everybody(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {

@@ -21,6 +21,8 @@ const (
 	presences = 2
 	// claimsEvery is how often a process says at most that it claims threads.
 	claimsEvery = time.Second
+	// goneFor is how long a process that is gone is remembered.
+	goneFor = 10 * time.Minute
 )
 
 // judge knows the processes that are watched. It is not safe for concurrent use.
@@ -77,16 +79,16 @@ func (j *judge) watch(name string, now time.Time) bool {
 	return true
 }
 
-// listed has the owners watched, and forgets who is not one of them, unless it has claimed
-// threads so recently that the list may not have them.
-func (j *judge) listed(owners map[string]bool, now time.Time) {
-	for name := range owners {
+// listed has those who have a lease watched, and forgets who has none, unless it was heard of so
+// recently that the list may not have it, or was judged to be gone not long ago.
+func (j *judge) listed(living map[string]bool, now time.Time) {
+	for name := range living {
 		if j.others[name] == nil {
 			j.others[name] = &other{}
 		}
 	}
 	for name, o := range j.others {
-		if !owners[name] && now.Sub(o.heard) > 2*claimsEvery {
+		if !living[name] && now.Sub(o.heard) > 2*claimsEvery && (!o.gone || now.Sub(o.missing) > goneFor) {
 			delete(j.others, name)
 		}
 	}

@@ -78,8 +78,8 @@ import (
 // published on the channel hf:inbox, with the thread's tag; posts are rare, so each
 // process listens to all of them. The key of a thread's log is also the name of the
 // channel of its commits. On the channel hf:peers processes say that they claim threads or
-// leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, on which nothing is
-// ever published. Pub/Sub knows no databases, so outside of database 0 the number of the
+// leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, and to hf:{presence},
+// on which nothing is ever published. Pub/Sub knows no databases, so outside of database 0 the number of the
 // database ends the name of every channel: hf:inbox:db3.
 type keys struct {
 	prefix string
@@ -94,6 +94,18 @@ func keysOf(client redis.UniversalClient, prefix string) keys {
 		k.database = ":db" + strconv.Itoa(single.Options().DB)
 	}
 	return k
+}
+
+// member returns the name in a sorted set's entry.
+func member(z redis.Z) string {
+	m, _ := z.Member.(string)
+	return m
+}
+
+// isCluster reports whether keys are on several nodes.
+func isCluster(client redis.UniversalClient) bool {
+	_, is := client.(*redis.ClusterClient)
+	return is
 }
 
 const (
@@ -121,6 +133,14 @@ func (k keys) hints() string { return k.prefix + "hints" }
 
 func (k keys) inboxChannel() string { return k.prefix + "inbox" + k.database }
 
+// ownInbox is where what is posted to the threads of a process is published.
+func (k keys) ownInbox(process string) string { return k.prefix + "inbox:" + process + k.database }
+
+// isInbox reports whether posts are published on the channel.
+func (k keys) isInbox(channel string) bool {
+	return channel == k.inboxChannel() || strings.HasPrefix(channel, k.prefix+"inbox:")
+}
+
 func (k keys) peersChannel() string { return k.prefix + "peers" + k.database }
 
 // commitsChannel is where the commits of a thread are published.
@@ -129,6 +149,12 @@ func (k keys) commitsChannel(tag string) string { return k.log(tag) + k.database
 // presence is the channel that shows that a process lives. In a cluster all of them are in
 // one slot.
 func (k keys) presence(process string) string { return k.prefix + "{presence}:" + process + k.database }
+
+// allPresent is the channel that shows how many processes live.
+func (k keys) allPresent() string { return k.prefix + "{presence}" + k.database }
+
+// shown are the channels that a process that lives subscribes to, its own first.
+func (k keys) shown(process string) []string { return []string{k.presence(process), k.allPresent()} }
 
 // tag names a thread within keys. No two threads have the same tag, and none contains
 // a brace.

@@ -18,13 +18,19 @@ const (
 	newsClaims = "claims " // and the process, which says that it claims threads
 	newsGone   = "gone "   // and the process, which has retired
 	newsLeft   = "left "   // and the thread's tag, the process that has left it, and the heir
+	// newsMissing is by a process that misses another one, so that all look.
+	newsMissing = "missing"
 )
 
 // heard passes on what was published on the channel of the peers. A message that cannot be
 // read is of a newer version, and only makes something happen later.
 func (p *peers) heard(text string) {
-	if text == newsCame {
+	switch text {
+	case newsCame:
 		p.came()
+		return
+	case newsMissing:
+		p.hurry()
 		return
 	}
 	if process, ok := strings.CutPrefix(text, newsClaims); ok {
@@ -64,10 +70,11 @@ func (p *peers) tell(news string) {
 func (p *peers) joined() { p.tell(newsCame) }
 
 // came notes that another process hears from now on what is told, or hears it again after its
-// connection broke. News told a moment ago, which may not be in the lists yet, are told again.
+// connection broke. That this one owns threads, if it has said so not long ago, is told again.
 func (p *peers) came() {
 	p.mu.Lock()
-	own, again := p.own, p.own != "" && time.Since(p.said) < claimsEvery
+	own, again := p.own, p.own != "" && time.Since(p.said) < p.sayEvery()
+	p.crowd.stale = true
 	p.mu.Unlock()
 	if again {
 		p.tell(newsClaims + own)
@@ -79,7 +86,7 @@ func (p *peers) claims(process string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if process != p.own || now.Sub(p.said) < claimsEvery {
+	if process != p.own || now.Sub(p.said) < p.sayEvery() {
 		return false
 	}
 	p.said = now
@@ -90,7 +97,12 @@ func (p *peers) claims(process string) bool {
 func (p *peers) claimed(process string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if process != p.own && p.judge.watch(process, time.Now()) {
+	if process == p.own {
+		return
+	}
+	if p.judge.watch(process, time.Now()) {
+		p.crowd.stale = true
 		p.change()
 	}
+	p.othersOwn()
 }

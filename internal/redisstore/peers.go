@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
-	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -24,13 +24,9 @@ import (
 // nothing is seen here, and its lease decides. So it does wherever subscribers cannot be
 // counted.
 //
-// Only what matters is watched: processes that own threads. Each says so when it claims
-// one, at most once a second, and again when another process has begun to listen; and every
-// list of the owners, or of the threads that they own, corrects what was heard.
+// looks.go says when.
 
 const (
-	// lookEvery is how often a process looks who is there; see pace.
-	lookEvery = 20 * time.Millisecond
 	// presencePause is the longest pause between two tries to connect, and refusedPause the
 	// one after Redis has refused.
 	presencePause = time.Second
@@ -46,6 +42,7 @@ type peers struct {
 	keys     keys
 	watchers *watchers
 	roster   *roster
+	clock    *clock.Remote
 
 	log     *slog.Logger
 	ctx     context.Context
@@ -54,26 +51,32 @@ type peers struct {
 	changed chan struct{} // there may be somebody to watch
 	link    link
 
-	mu     sync.Mutex
-	own    string // the process that was announced here; "" if none was
-	shown  []*redis.PubSub
-	said   time.Time // when it last said that it claims threads
-	fleet  int       // how many processes had a lease when they were last listed
-	told   bool      // the log has that subscribers cannot be counted
-	judge  judge
-	closed bool
+	mu    sync.Mutex
+	own   string // the process that was announced here; "" if none was
+	shown []*redis.PubSub
+	said  time.Time // when it last said that it claims threads
+	told  bool      // the log has that subscribers cannot be counted
+	judge judge
+	crowd crowd
+	lease time.Duration // how long a lease lasts
+	// renewals counts how often the lease was renewed.
+	renewals int
+	closed   bool
 
 	following atomic.Bool // follow runs
 }
 
 // newPeers returns what a process has of them. Nothing runs before the first process is
 // announced. The caller must call stop.
-func newPeers(client redis.UniversalClient, k keys, w *watchers, r *roster, log *slog.Logger) *peers {
+func newPeers(
+	client redis.UniversalClient, k keys, w *watchers, r *roster, now *clock.Remote, log *slog.Logger,
+) *peers {
 	p := &peers{
 		client:   client,
 		keys:     k,
 		watchers: w,
 		roster:   r,
+		clock:    now,
 		log:      log,
 		changed:  make(chan struct{}, 1),
 		judge:    newJudge(),
@@ -109,23 +112,23 @@ func (p *peers) announced(process string) bool {
 	p.own = process
 	p.shown = make([]*redis.PubSub, presences)
 	for n := range p.shown {
-		p.running.Go(func() { p.show(n, nil, p.keys.presence(process)) })
+		p.running.Go(func() { p.show(n, nil, p.keys.shown(process)) })
 	}
 	p.running.Go(p.watch)
 	return true
 }
 
-// show keeps the connection with this number subscribed to the process's channel, until
+// show keeps the connection with this number subscribed to the process's channels, until
 // another one is put in its place, or p is stopped. At first it is the one that is shown, if
 // there is one.
-func (p *peers) show(n int, shown *redis.PubSub, channel string) {
+func (p *peers) show(n int, shown *redis.PubSub, channels []string) {
 	pause := time.Duration(0)
 	for {
 		if shown = p.connection(n, shown); shown == nil {
 			return
 		}
 		began := time.Now()
-		err, worked := p.subscribe(p.ctx, shown, channel), false
+		err, worked := p.subscribe(p.ctx, shown, channels), false
 		if err == nil {
 			worked, err = receive(p.ctx, shown, func() { p.link.connected(time.Since(began)) })
 		}
@@ -197,6 +200,9 @@ func (p *peers) followSoon(within time.Duration) {
 		p.running.Go(func() {
 			defer p.following.Store(false)
 			p.follow(p.ctx, within)
+			if p.reminds() {
+				p.remind(p.ctx)
+			}
 		})
 	}
 }
@@ -210,26 +216,26 @@ func (p *peers) follow(ctx context.Context, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	p.mu.Lock()
-	channel := p.keys.presence(p.own)
+	channels := p.keys.shown(p.own)
 	subscribed := len(p.shown) > 0 && !slices.Contains(p.shown, nil)
 	p.mu.Unlock()
 	if !subscribed {
 		return
 	}
-	if counts, err := p.count(ctx, []string{channel}); err != nil || counts[channel] >= presences {
+	if counts, err := p.count(ctx, channels[:1]); err != nil || counts[channels[0]] >= presences {
 		return
 	}
 	for n := range presences {
-		p.replace(ctx, n, channel)
+		p.replace(ctx, n, channels)
 	}
 	p.watchers.follow()
 }
 
 // replace puts a new connection in the place of the one with this number. The old one stays
 // for a while: the others may not have followed yet, and would take this process for dead.
-func (p *peers) replace(ctx context.Context, n int, channel string) {
+func (p *peers) replace(ctx context.Context, n int, channels []string) {
 	next := p.open()
-	err := p.subscribe(ctx, next, channel)
+	err := p.subscribe(ctx, next, channels)
 	if err == nil {
 		_, err = next.ReceiveTimeout(ctx, presencePause) // until Redis has subscribed it
 	}
@@ -242,7 +248,7 @@ func (p *peers) replace(ctx context.Context, n int, channel string) {
 	}
 	p.shown[n] = next
 	p.judge.broken() // what was counted elsewhere says nothing here
-	p.running.Go(func() { p.show(n, next, channel) })
+	p.running.Go(func() { p.show(n, next, channels) })
 	p.running.Go(func() {
 		p.wait(followWithin)
 		// This ends what receives from it. The only error is that it is closed.
@@ -251,12 +257,12 @@ func (p *peers) replace(ctx context.Context, n int, channel string) {
 }
 
 // subscribe subscribes the connection.
-func (p *peers) subscribe(ctx context.Context, shown *redis.PubSub, channel string) error {
+func (p *peers) subscribe(ctx context.Context, shown *redis.PubSub, channels []string) error {
 	if cluster, ok := p.client.(*redis.ClusterClient); ok {
-		cluster.ReloadState(ctx) // the channel's node may be another one now
-		return shown.SSubscribe(ctx, channel)
+		cluster.ReloadState(ctx) // the channels' node may be another one now
+		return shown.SSubscribe(ctx, channels...)
 	}
-	return shown.Subscribe(ctx, channel)
+	return shown.Subscribe(ctx, channels...)
 }
 
 // wait waits for d, or until p is stopped.
@@ -283,77 +289,6 @@ func (p *peers) refused(err error) {
 	}
 }
 
-// watch looks who is there, while there is somebody to watch.
-func (p *peers) watch() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-p.ctx.Done():
-			return
-		case <-p.changed:
-		case <-timer.C:
-		}
-		if next := p.look(); next > 0 {
-			timer.Reset(next)
-		}
-	}
-}
-
-// look looks once, and tells of those that are gone. It returns when to look again; 0 if
-// there is nobody to watch.
-func (p *peers) look() time.Duration {
-	p.mu.Lock()
-	names := p.judge.watched()
-	l := looking{contact: p.judge.contact, began: time.Now()}
-	own, pace := p.own, p.pace()
-	p.mu.Unlock()
-	if len(names) == 0 || !p.watchers.HeardDepartures() {
-		return 0
-	}
-	channels := []string{p.keys.presence(own)}
-	for _, name := range names {
-		channels = append(channels, p.keys.presence(name))
-	}
-	counts, err := p.count(p.ctx, channels)
-	switch {
-	case p.ctx.Err() != nil:
-		return 0
-	case err != nil && connection.Forbidden(err):
-		p.refused(err)
-		return refusedPause
-	case err != nil:
-		return pace // contact is broken, which the connections notice themselves
-	}
-	l.own, l.ended = counts[channels[0]], time.Now()
-	l.there = make(map[string]bool, len(names))
-	var missing []string
-	for i, name := range names {
-		if l.there[name] = counts[channels[i+1]] > 0; !l.there[name] {
-			missing = append(missing, name)
-		}
-	}
-	if l.needs, err = p.roster.needs(p.ctx, missing); err != nil {
-		return pace
-	}
-	p.mu.Lock()
-	gone, doubt := p.judge.see(l)
-	p.mu.Unlock()
-	for _, name := range gone {
-		p.log.Info("another server is gone: it has no connection to Redis any more", "process", name)
-		p.watchers.Departed(store.Departure{Process: name}, "")
-	}
-	if doubt {
-		return lookAgain
-	}
-	return pace
-}
-
-// pace returns how often to look. The first process to notice a death takes over, so of many
-// processes each needs to look less often; together they look at most 200 times a second. The
-// caller holds mu.
-func (p *peers) pace() time.Duration { return lookEvery * time.Duration(max(p.fleet, 4)) / 4 }
-
 // count returns how many subscribers each channel has.
 func (p *peers) count(ctx context.Context, channels []string) (map[string]int64, error) {
 	cluster, ok := p.client.(*redis.ClusterClient)
@@ -365,17 +300,6 @@ func (p *peers) count(ctx context.Context, channels []string) (map[string]int64,
 		return nil, err
 	}
 	return node.PubSubShardNumSub(ctx, channels...).Result()
-}
-
-// listed notes which processes own threads, and how many have a lease. Those that own none
-// any more, and have claimed none since, need not be watched.
-func (p *peers) listed(owners map[string]bool, fleet int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(owners, p.own)
-	p.fleet = fleet
-	p.judge.listed(owners, time.Now())
-	p.change()
 }
 
 // change has watch look at who is to be watched.
@@ -400,4 +324,25 @@ func (p *peers) gone(process string, until time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.judge.isGone(process, until)
+}
+
+// How many renewals of the lease are for one look at what changes rarely: in a large fleet all of them
+// would be too many.
+const remindEvery, rareEvery, manyProcesses = 3, 9, 32
+
+// renews notes that the lease is renewed, for so long. It reports whether what changes rarely is to be
+// looked at, too.
+func (p *peers) renews(lease time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lease = lease
+	p.renewals++
+	return p.crowd.living <= manyProcesses || p.renewals%rareEvery == 1
+}
+
+// reminds reports whether the others are to be reminded of what this process owns.
+func (p *peers) reminds() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crowd.living > manyProcesses || p.renewals%remindEvery == 2
 }

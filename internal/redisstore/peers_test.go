@@ -154,7 +154,7 @@ func (x *server) presenceClients(t *testing.T) (ids []string) {
 			name, value, _ := strings.Cut(f, "=")
 			fields[name] = value
 		}
-		if fields["name"] == x.process && fields["sub"] == "1" {
+		if fields["name"] == x.process && fields["sub"] == "2" {
 			ids = append(ids, fields["id"])
 		}
 	}

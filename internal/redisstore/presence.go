@@ -11,14 +11,22 @@ import (
 // Announce implements [store.Presence].
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	asked, began := s.clock.Local(), time.Now()
-	args := []any{process, ttl.Microseconds(), s.ofProcess(process), s.peers.link.needs().Microseconds()}
+	whole := s.peers.renews(ttl)
+	says, needs := s.ofProcess(process), s.peers.link.needs().Microseconds()
+	if !whole {
+		says, needs = "", 0
+	}
+	args := []any{process, ttl.Microseconds(), says, needs}
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.leases(), s.keys.about()}, args...)
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))
 	}
 	s.peers.link.tripped(time.Since(began))
 	s.clock.Read(now, asked)
-	if !s.peers.announced(process) {
+	switch {
+	case s.peers.announced(process):
+		s.watchers.announced(process)
+	case whole:
 		s.peers.followSoon(ttl / 3) // which is when the lease is renewed again
 	}
 	return nil
@@ -69,3 +77,6 @@ func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) 
 	until, now := time.UnixMicro(times[0]), time.UnixMicro(times[1])
 	return store.Lease{Until: until, Left: until.Sub(now), Gone: s.peers.gone(process, until)}, nil
 }
+
+// Living implements [store.Census].
+func (s *Store) Living() int { return s.peers.Living() }

@@ -167,9 +167,10 @@ local now = t[1] * 1000000 + t[2]
 `
 	// announceLua renews a lease, and says again what is missing of what the process has said.
 	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
-	// many µs it needs to come back when its connections have broken.
+	// many µs it needs to come back when its connections have broken; '' and 0 for nothing.
 	announceLua = timeLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
+if ARGV[3] == '' and ARGV[4] == '0' then return now end
 local has = redis.call('HMGET', KEYS[2], 'says:' .. ARGV[1], 'needs:' .. ARGV[1])
 if ARGV[3] ~= '' and has[1] ~= ARGV[3] then redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3]) end
 if ARGV[4] ~= '0' and has[2] ~= ARGV[4] then redis.call('HSET', KEYS[2], 'needs:' .. ARGV[1], ARGV[4]) end

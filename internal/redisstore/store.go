@@ -57,6 +57,7 @@ type Store struct {
 	*formats
 	*roster
 	directory *directory
+	owners    *owners
 	client    redis.UniversalClient
 	keys      keys
 	values    *values
@@ -157,12 +158,6 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	return s, nil
 }
 
-// isCluster reports whether keys are on several nodes.
-func isCluster(client redis.UniversalClient) bool {
-	_, is := client.(*redis.ClusterClient)
-	return is
-}
-
 // newStore puts the parts of a store together. Nothing runs yet.
 func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, opts Options) *Store {
 	k, cluster := keysOf(client, opts.Prefix), isCluster(client)
@@ -179,7 +174,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		replicas: acks,
 	}
 	s.watchers = &watchers{client: client, keys: k, scripts: s.scripts, clock: s.clock}
-	s.peers = newPeers(client, k, s.watchers, s.roster, opts.Log)
+	s.peers = newPeers(client, k, s.watchers, s.roster, s.clock, opts.Log)
 	s.watchers.news, s.watchers.joined = s.peers.heard, s.peers.joined
 	s.roster.missing = s.peers.missing
 	s.calls = &calls{
@@ -200,6 +195,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		replicas: acks,
 		written:  &s.formats.written,
 	}
+	s.owners = &owners{client: client, keys: k, clock: s.clock, peers: s.peers}
 	s.announcer = &announcer{
 		client:    client,
 		keys:      k,

@@ -36,6 +36,7 @@ type watchers struct {
 	joined func()
 
 	mu      sync.Mutex
+	own     string               // the channel of what is posted to this process's threads; "" before it is announced
 	asked   map[string]time.Time // until when each watched thread publishes, by tag
 	changed chan struct{}        // there may be something to subscribe to or to leave
 	moved   chan struct{}        // the subscriptions are at the wrong Redis
@@ -50,7 +51,7 @@ func (w *watchers) start() {
 	w.changed, w.moved = make(chan struct{}, 1), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	w.pubsub = w.client.Subscribe(ctx, w.keys.inboxChannel(), w.keys.peersChannel())
+	w.pubsub = w.client.Subscribe(ctx, w.channels()...)
 	w.running.Go(func() { w.listen(w.pubsub.ChannelWithSubscriptions()) })
 	w.running.Go(func() { w.ask(ctx) })
 }
@@ -65,6 +66,33 @@ func (w *watchers) stop() {
 	w.running.Wait()
 }
 
+// announced has ask subscribe to what is posted to the threads of the process.
+func (w *watchers) announced(process string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.own = w.keys.ownInbox(process)
+	w.change()
+}
+
+// listenToOwn subscribes to that channel, and reports whether it has.
+func (w *watchers) listenToOwn(ctx context.Context) bool {
+	w.mu.Lock()
+	own := w.own
+	w.mu.Unlock()
+	return own != "" && w.pubsub.Subscribe(ctx, own) == nil
+}
+
+// channels are those that everybody listens to, and the process's own.
+func (w *watchers) channels() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
+	if w.own != "" {
+		all = append(all, w.own)
+	}
+	return all
+}
+
 // follow has ask resubscribe, on another connection.
 func (w *watchers) follow() {
 	select {
@@ -75,7 +103,7 @@ func (w *watchers) follow() {
 
 // move resubscribes to everything, on another connection.
 func (w *watchers) move(ctx context.Context) {
-	channels := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
+	channels := w.channels()
 	for tag := range w.asked {
 		channels = append(channels, w.keys.commitsChannel(tag))
 	}
@@ -136,7 +164,7 @@ func (w *watchers) listen(messages <-chan any) {
 // heard wakes those whom a message concerns. On the inbox channel, a message without a
 // tag concerns everybody.
 func (w *watchers) heard(channel, payload string) {
-	inbox := channel == w.keys.inboxChannel()
+	inbox := w.keys.isInbox(channel)
 	if !inbox {
 		payload = w.keys.tagOf(channel)
 	}
@@ -154,6 +182,7 @@ func (w *watchers) heard(channel, payload string) {
 func (w *watchers) ask(ctx context.Context) {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
+	own := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -163,6 +192,7 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-w.changed:
 		case <-tick.C:
 		}
+		own = own || w.listenToOwn(ctx)
 		begin, end := w.due(w.clock.Stamp())
 		for _, tag := range begin {
 			w.askFor(ctx, tag)

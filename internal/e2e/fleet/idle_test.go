@@ -48,6 +48,11 @@ func TestIdle(t *testing.T) {
 func idle(t *testing.T, servers, owners, heads int) (commands float64) {
 	r := redistest.Start(t)
 	own(t, r, owners, heads)
+	s, _ := open(t, r, 1)
+	if _, err := s.Progress(t.Context(),
+		[]byte(`{"complete":true}`)); err != nil { // of the index: no walk is under way
+		t.Fatal(err)
+	}
 	agent := holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})}
 	for range servers {
 		join(t, r, 4, agent, observe.Observer{})
