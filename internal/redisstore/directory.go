@@ -3,10 +3,8 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -240,69 +238,32 @@ func (s *directory) confirmOwned(
 // keyspace at a time, so it also finds what no hint names. A whole walk costs as much as
 // Redis has keys, which is for maintenance only.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (heads []store.Head, next string, err error) {
+	at, err := parsePosition(after)
+	if err != nil {
+		return nil, "", err
+	}
 	nodes, err := nodesOf(ctx, s.client)
 	if err != nil {
 		return nil, "", failed("list all threads", err)
 	}
-	node, cursor, err := parseWalk(after)
-	if err != nil || node >= len(nodes) {
-		return nil, "", err
+	names := namesOf(nodes)
+	if at.nodes != names || at.node >= len(nodes) {
+		at = position{nodes: names}
 	}
 	// A thread has about ten keys.
-	found, cursor, err := nodes[node].Scan(ctx, cursor, s.keys.heads(), int64(10*max(limit, 1))).Result()
-	if err != nil {
+	found, cursor, run, err := scan(ctx, nodes[at.node].client, at.cursor, s.keys.heads(), int64(10*max(limit, 1)))
+	switch {
+	case err != nil:
 		return nil, "", failed("list all threads", err)
-	}
-	if cursor == 0 {
-		node++
-	}
-	if cursor != 0 || node < len(nodes) {
-		next = fmt.Sprintf("%d/%d", node, cursor)
+	case at.cursor != 0 && at.run != run:
+		return nil, position{nodes: names}.String(), nil
+	case cursor != 0:
+		next = position{at.node, cursor, names, run}.String()
+	case at.node+1 < len(nodes):
+		next = position{node: at.node + 1, nodes: names}.String()
 	}
 	heads, err = s.directory.headsOf(ctx, found)
 	return heads, next, err
-}
-
-// parseWalk reads a position that Walk has returned.
-func parseWalk(after string) (node int, cursor uint64, err error) {
-	if after == "" {
-		return 0, 0, nil
-	}
-	n, c, _ := strings.Cut(after, "/")
-	node, err1 := strconv.Atoi(n)
-	cursor, err2 := strconv.ParseUint(c, 10, 64)
-	if err := errors.Join(err1, err2); err != nil || node < 0 {
-		return 0, 0, fmt.Errorf("%q is not a position in the list of all threads: %w", after, store.ErrInvalid)
-	}
-	return node, cursor, nil
-}
-
-// nodesOf returns the servers that have keys, always in the same order.
-func nodesOf(ctx context.Context, client redis.UniversalClient) ([]redis.Cmdable, error) {
-	cluster, ok := client.(*redis.ClusterClient)
-	if !ok {
-		return []redis.Cmdable{client}, nil
-	}
-	type node struct {
-		addr   string
-		client redis.Cmdable
-	}
-	found := make(chan node, 1024)
-	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
-		found <- node{c.Options().Addr, c}
-		return nil
-	})
-	close(found)
-	var all []node
-	for n := range found {
-		all = append(all, n)
-	}
-	slices.SortFunc(all, func(a, b node) int { return strings.Compare(a.addr, b.addr) })
-	clients := make([]redis.Cmdable, len(all))
-	for i := range all {
-		clients[i] = all[i].client
-	}
-	return clients, err
 }
 
 // headsOf reads the heads of the threads with these keys; it leaves out what is gone or

@@ -68,7 +68,7 @@ func (s *Store) CanCommit(ctx context.Context) error {
 		return failed(what, err)
 	}
 	for _, n := range nodes {
-		if err := connection.CanCommit(ctx, n, s.replicas.need); err != nil {
+		if err := connection.CanCommit(ctx, n.client, s.replicas.need); err != nil {
 			if errors.Is(err, store.ErrRefused) {
 				return err
 			}
