@@ -166,7 +166,7 @@ type Config struct {
 	// to its newest checkpoint. 0 means never.
 	ThreadPruneBytes int64
 	// ArchiveAfter is how long the log of an ended run is kept as it was written. Then
-	// it is stored without the deltas, which its messages contain. Default one minute.
+	// it is stored without the deltas, which its messages contain. Default five seconds.
 	ArchiveAfter time.Duration
 	// KeepCheckpoints is how many checkpoints of a thread stay listed; default
 	// 100. 1 keeps only the latest, so there is no history; a negative number keeps all.

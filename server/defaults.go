@@ -39,7 +39,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.PinTimeout, 15*time.Minute)
 	setDefault(&c.SchemaChanges, string(loop.SchemaWarn))
 	setDefault(&c.KeepCheckpoints, 100)
-	setDefault(&c.ArchiveAfter, time.Minute)
+	setDefault(&c.ArchiveAfter, 5*time.Second)
 	setDefault(&c.StoreTimeout, 30*time.Second)
 	setDefault(&c.Lease, 3*time.Second)
 	setDefault(&c.MaxRuns, 1000)

@@ -166,7 +166,7 @@ func TestRedisPerRound(t *testing.T) {
 			r.atMost(c.received, (earlyBytes+lateBytes)/rounds, "bytes received a round")
 			r.atMost(1.1, late/early, "times the commands in the second half")
 			r.atMost(1.1, lateBytes/earlyBytes, "times the bytes in the second half")
-			r.atMost(c.holds, r.memory()/rounds, "bytes of memory a round")
+			r.atMost(c.holds, r.memory("*")/rounds, "bytes of memory a round")
 		})
 	}
 }
@@ -214,10 +214,10 @@ func (r *onRedis) usage() (commands, received float64) {
 	return commands, received
 }
 
-// memory is what Redis holds.
-func (r *onRedis) memory() (sum float64) {
+// memory is what Redis holds in the keys that match.
+func (r *onRedis) memory(keys string) (sum float64) {
 	r.Helper()
-	for keys := r.client.Scan(r.Context(), 0, "*", 1000).Iterator(); keys.Next(r.Context()); {
+	for keys := r.client.Scan(r.Context(), 0, keys, 1000).Iterator(); keys.Next(r.Context()); {
 		n, err := r.client.MemoryUsage(r.Context(), keys.Val(), 0).Result()
 		if err != nil {
 			r.Fatal(err)
@@ -225,6 +225,30 @@ func (r *onRedis) memory() (sum float64) {
 		sum += float64(n)
 	}
 	return sum
+}
+
+// TestShortThreadIsSmall: what Redis holds of a thread with two messages whose log is archived.
+func TestShortThreadIsSmall(t *testing.T) {
+	t.Parallel()
+	r := openRedis(t)
+	var commits []*store.Commit
+	synctest.Test(t, func(t *testing.T) {
+		db := &recording{Store: memstore.New()}
+		turn := []holdfast.Delta{{Finish: holdfast.FinishStop}}
+		for _, word := range spoken(rand.New(rand.NewPCG(1, 1)), 16) {
+			turn = append([]holdfast.Delta{{Text: word}}, turn...)
+		}
+		e := looptest.Start(t, db, nil, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn)})
+		looptest.Succeeded(t, looptest.Started(t, e, "t"))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		commits = db.commits
+	})
+	r.commit(commits)
+	if n := r.client.Exists(r.Context(), "hf:{acme/t}:l").Val(); n > 0 {
+		t.Error("a stream is left of the log, which is archived")
+	}
+	r.atMost(3000, r.memory("*{acme/t}*"), "bytes of memory for a thread with two messages")
 }
 
 // TestMemoryPerWord: how often, and how much, is allocated for a word that is stored and

@@ -354,6 +354,8 @@ end
 if trim > 0 then
   begin()
   redis.call('XTRIM', LOG, 'MINID', string.format('%.0f', trim + 1))
+  -- An empty stream takes as much memory as a message.
+  if redis.call('XLEN', LOG) == 0 then redis.call('DEL', LOG) end
   if trim > tonumber(got[11] or '0') then put('t', string.format('%.0f', trim)) end
 end
 

@@ -104,7 +104,7 @@ func (s *Settings) durability() []*Setting {
 		row("delta-window", "0s", window(&c.DeltaWindow),
 			"how long a model's words may wait for more before they are stored and shown; `0s`: each piece at once; "+
 				"`auto`: only while the store is slow, for 250 ms at most"),
-		row("archive-after", "1m", duration(&c.ArchiveAfter, 0),
+		row("archive-after", "5s", duration(&c.ArchiveAfter, 0),
 			"how long the log of an ended run is kept as it was written; then it is stored without "+
 				"what its messages contain"),
 		row("delete-checkpoints-after", "0s", duration(&c.DeleteCheckpointsAfter, 0),

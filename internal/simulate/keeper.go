@@ -19,6 +19,7 @@ func (s *server) newKeeper(base store.Store) *upkeep.Keeper {
 		Engine:          s.engine,
 		Limits:          s.limits,
 		KeepCheckpoints: 4,
+		Archivers:       1, // two that wake at once would go on in any order
 		ArchiveAfter:    700 * time.Millisecond,
 		// No two of these times are the same, nor is one a multiple of another.
 		Retention: upkeep.Retention{

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -62,6 +63,38 @@ type Texts struct {
 	Contents map[string]json.RawMessage
 }
 
+// messages returns the ids of the messages that the archive tells of.
+func (a *ArchivedLog) messages() (ids []string) {
+	for i := range a.Entries {
+		ids = appendMessage(ids, a.Entries[i].Data)
+	}
+	return ids
+}
+
+// appendMessage adds the id of the message that a record begins, or whose call it begins.
+func appendMessage(ids []string, data []byte) []string {
+	id := ""
+	switch agui.TypeOf(data) {
+	case agui.TypeTextMessageStart, agui.TypeReasoningMessageStart, agui.TypeToolCallStart:
+		ev, err := agui.DecodeEvent(data)
+		if err != nil {
+			return ids
+		}
+		switch ev := ev.(type) {
+		case agui.TextMessageStart:
+			id = ev.MessageID
+		case agui.ReasoningMessageStart:
+			id = ev.MessageID
+		case agui.ToolCallStart:
+			id = ev.ParentMessageID
+		}
+	}
+	if id == "" {
+		return ids
+	}
+	return append(ids, id)
+}
+
 // TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
 func TextsOf(stored []store.Message) (*Texts, error) {
 	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}
@@ -90,15 +123,27 @@ func TextsOf(stored []store.Message) (*Texts, error) {
 	return t, nil
 }
 
+// delta is a record that may be one.
+type delta struct {
+	key  itemKey
+	text string
+	is   bool
+}
+
 // ArchiveRun makes the archive of a run's records, of which there is at least one.
 // Deltas that do not add up to what the message table holds stay as they are: they
 // belong to answers that were taken back.
 func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 	a := &ArchivedLog{Format: FormatBefore, Run: run, First: records[0].Number}
-	whole := map[itemKey]string{}
+	deltas := make([]delta, len(records))
+	whole := map[itemKey]*strings.Builder{}
 	for i := range records {
-		if key, text, ok := DeltaOf(records[i].Data); ok {
-			whole[key] += text
+		d := &deltas[i]
+		if d.key, d.text, d.is = DeltaOf(records[i].Data); d.is {
+			if whole[d.key] == nil {
+				whole[d.key] = &strings.Builder{}
+			}
+			whole[d.key].WriteString(d.text)
 		}
 	}
 	offset := map[itemKey]int{}
@@ -106,8 +151,8 @@ func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 		if n := len(a.Tags); n == 0 || a.Tags[n-1].Tag != records[i].Tag {
 			a.Tags = append(a.Tags, TagFrom{records[i].Number, records[i].Tag})
 		}
-		key, text, ok := DeltaOf(records[i].Data)
-		if kept, known := t.items[key]; !ok || !known || kept != whole[key] {
+		key, text := deltas[i].key, deltas[i].text
+		if kept, known := t.items[key]; !deltas[i].is || !known || kept != whole[key].String() {
 			a.Entries = append(a.Entries, LogEntry{Data: records[i].Data})
 			continue
 		}

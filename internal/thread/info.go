@@ -25,7 +25,7 @@ func (t *Thread) Info() *threads.Info {
 		PendingToolCalls: t.State.PendingFrontend(),
 		OutsideCalls:     t.State.OutsideCalls(),
 		UpdatedAt:        t.Head.UpdatedAt,
-		ETag:             t.Head.ETag,
+		ETag:             PublicETag(t.Head.ETag),
 		Waiting:          t.State.Waiting,
 	}
 	if o := t.State.Origin; o != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -58,11 +59,7 @@ func (rd Reader) archived(
 	if err := Decode(data, a); err != nil {
 		return nil, err
 	}
-	stored, err := rd.Store.Messages(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	t, err := TextsOf(stored)
+	t, err := rd.textsOf(ctx, key, a.messages())
 	if err != nil {
 		return nil, err
 	}
@@ -89,4 +86,27 @@ func (rd Reader) LiveLog(ctx context.Context, t *Thread) ([]store.Record, error)
 		after = page[len(page)-1].Cursor
 	}
 	return all, nil
+}
+
+// TextsIn reads the texts of the messages that the records of a log tell of.
+func (rd Reader) TextsIn(ctx context.Context, key store.ThreadKey, records []store.Record) (*Texts, error) {
+	var ids []string
+	for i := range records {
+		ids = appendMessage(ids, records[i].Data)
+	}
+	return rd.textsOf(ctx, key, ids)
+}
+
+// textsOf reads the texts of messages, of which some may not be there: of answers that were taken
+// back, or have been pruned since. Then the whole tree tells which are.
+func (rd Reader) textsOf(ctx context.Context, key store.ThreadKey, ids []string) (*Texts, error) {
+	slices.Sort(ids)
+	stored, err := rd.Store.MessagesOf(ctx, key, slices.Compact(ids))
+	if errors.Is(err, store.ErrNotFound) {
+		stored, err = rd.Store.Messages(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return TextsOf(stored)
 }

@@ -26,6 +26,9 @@ func (k *Keeper) ArchiveSoon(key store.ThreadKey) {
 	}
 }
 
+// archivers is how many threads are archived at a time: one waits for the store most of the time.
+const archivers = 8
+
 // keepArchives archives the logs of threads, one after the other, in the order in which
 // their runs ended.
 func (k *Keeper) keepArchives() {
@@ -82,15 +85,11 @@ func (k *Keeper) archiving(ctx context.Context, t *thread.Thread) (*store.Commit
 	if err != nil || len(records) == 0 {
 		return nil, nil, err
 	}
-	stored, err := k.cfg.Store.Messages(ctx, t.Key)
+	all, err := k.read.TextsIn(ctx, t.Key, records)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := thread.TextsOf(stored)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, st := k.cfg.amend(t), t.State.Clone()
+	c, st := k.cfg.amendUnseen(t), t.State.Clone()
 	c.Trim = t.Head.Next - 1
 	for _, run := range thread.ByRun(records) {
 		c.Put = append(c.Put, store.Value{
@@ -104,4 +103,11 @@ func (k *Keeper) archiving(ctx context.Context, t *thread.Thread) (*store.Commit
 	}
 	thread.Save(c, st)
 	return c, st, nil
+}
+
+// amendUnseen is amend for a commit that changes nothing which clients see.
+func (cfg *Config) amendUnseen(t *thread.Thread) *store.Commit {
+	c := cfg.amend(t)
+	c.ID = thread.UnseenCommit(t.Head.ETag, c.ID)
+	return c
 }

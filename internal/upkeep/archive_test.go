@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -83,6 +85,64 @@ func TestArchive(t *testing.T) {
 			t.Errorf("a cursor of another log is shown %q", looptest.Reduce(shown))
 		}
 	})
+}
+
+// TestArchiveIsUnseen: a client that has read a thread before its log was archived may change it
+// with the ETag from then, also while it is archived; not one from before somebody has changed it.
+func TestArchiveIsUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &interrupted{Store: memstore.New()}
+		e := looptest.Start(t, db, nil, looptest.Wordy())
+		looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		read := func() string {
+			return looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).ETag
+		}
+		describe := func(title, etag string) error {
+			_, err := upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", etag,
+				threads.Description{Title: &title})
+			return err
+		}
+		etag := read()
+		db.before = func() {
+			db.before = nil
+			head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("t")))(t)
+			c := &store.Commit{Key: head.Key, ID: thread.UnseenCommit(head.ETag, "c"), Expect: head.Position(),
+				User:  head.User,
+				Fence: head.Fence, UpdatedAt: head.UpdatedAt}
+			if err := db.Store.Commit(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := describe("one", etag); err != nil {
+			t.Errorf("an archive in between: %v", err)
+		}
+		etag = read()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if archived := looptest.Must(db.Head(t.Context(), looptest.KeyOf("t")))(t).ETag; archived == etag ||
+			read() != etag {
+			t.Errorf("the ETag is %s, and was %s before the log was archived with %s", read(), etag, archived)
+		}
+		if err := describe("two", etag); err != nil {
+			t.Errorf("after the archive: %v", err)
+		}
+		if err := describe("three", etag); looptest.Code(err) != codes.CheckpointConflict {
+			t.Errorf("after a change: %v", err)
+		}
+	})
+}
+
+// interrupted is a store in which something happens before a commit.
+type interrupted struct {
+	store.Store
+	before func()
+}
+
+func (s *interrupted) Commit(ctx context.Context, c *store.Commit) error {
+	if s.before != nil {
+		s.before()
+	}
+	return s.Store.Commit(ctx, c)
 }
 
 // TestRunAfterArchive: the next run begins where an archived log ends.

@@ -179,7 +179,7 @@ func (k *counting) tryMeasure(ctx context.Context, key store.ThreadKey) error {
 	}
 	st := t.State.Clone()
 	st.Bytes, st.Measured = size, true
-	c := k.cfg.amend(t)
+	c := k.cfg.amendUnseen(t)
 	thread.Save(c, st)
 	if err := k.engine.Commit(ctx, t.Place(), c); err != nil {
 		return err

@@ -255,7 +255,7 @@ func (d *dueList) mend(ctx context.Context, f store.Found) error {
 	if err != nil || t.State.Running() {
 		return err // the run's next commit says where the thread is
 	}
-	c := d.k.cfg.amend(t)
+	c := d.k.cfg.amendUnseen(t)
 	thread.Relist(c, t.State)
 	if slices.ContainsFunc(c.Listings, func(l store.Listing) bool {
 		return l.Name == d.list && l.At.UnixMilli() == f.At.UnixMilli()

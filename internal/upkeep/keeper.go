@@ -7,6 +7,7 @@
 package upkeep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -31,6 +32,8 @@ type Config struct {
 	KeepCheckpoints int
 	// ArchiveAfter is how long after the end of a run its log stays in the live log.
 	ArchiveAfter time.Duration
+	// Archivers is how many logs are archived at a time; 0 means eight.
+	Archivers int
 	// Retention is what is removed; the zero value keeps everything.
 	Retention Retention
 	// Limits are those of tenants and users; nil means that there are none.
@@ -115,7 +118,9 @@ func New(cfg Config) *Keeper {
 func (k *Keeper) Start() {
 	k.wg.Go(func() { k.cfg.Limits.Run(k.ctx) })
 	k.wg.Go(func() { k.counting.keep(k.ctx) })
-	k.wg.Go(k.keepArchives)
+	for range cmp.Or(k.cfg.Archivers, archivers) {
+		k.wg.Go(k.keepArchives)
+	}
 	k.wg.Go(k.keepRetention)
 	retaining{k}.keepDue()
 	k.wg.Go(func() { k.indexing.Keep(k.ctx) })

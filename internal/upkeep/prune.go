@@ -228,7 +228,7 @@ func (k *Keeper) deleteNow(ctx context.Context, who holdfast.Principal, key stor
 		err = k.deleteAt(ctx, who, key, at, bytes)
 		var conflict *store.ConflictError
 		switch {
-		case errors.As(err, &conflict) && etag != "":
+		case errors.As(err, &conflict) && seen(etag, conflict.Actual.ETag):
 			return errETag(etag, conflict.Actual.ETag)
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 			continue
@@ -249,7 +249,7 @@ func (k *Keeper) deletable(
 	t, err := k.engine.Current(ctx, who, key.Thread)
 	switch {
 	case err == nil:
-		if etag != "" && etag != t.Head.ETag {
+		if seen(etag, t.Head.ETag) {
 			return at, 0, errETag(etag, t.Head.ETag)
 		}
 		if t.State.Running() {
@@ -267,7 +267,7 @@ func (k *Keeper) deletable(
 		return at, 0, thread.ReadError(store.ThreadKey{}, lost)
 	case head.User != who.User:
 		return at, 0, thread.NotFound(key.Thread)
-	case etag != "" && etag != head.ETag:
+	case seen(etag, head.ETag):
 		return at, 0, errETag(etag, head.ETag)
 	}
 	if head.Process != "" && !k.engine.Left(head) {

@@ -121,7 +121,7 @@ func (r retaining) tidying(ctx context.Context, t *thread.Thread, did *tended) (
 		return nil, nil
 	}
 	if c == nil {
-		c = r.k.cfg.amend(t)
+		c = r.k.cfg.amendUnseen(t)
 	}
 	thread.Save(c, st)
 	return c, nil

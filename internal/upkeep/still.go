@@ -39,7 +39,7 @@ func (k *Keeper) onStill(
 		switch {
 		case err == nil:
 			return t, nil
-		case errors.As(err, &conflict) && etag != "":
+		case errors.As(err, &conflict) && seen(etag, conflict.Actual.ETag):
 			return nil, errETag(etag, conflict.Actual.ETag)
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrFenced):
 			continue
@@ -62,7 +62,7 @@ func (k *Keeper) tryStill(
 		return nil, err
 	}
 	switch {
-	case etag != "" && etag != t.Head.ETag:
+	case seen(etag, t.Head.ETag):
 		return nil, errETag(etag, t.Head.ETag)
 	case t.State.Running():
 		return nil, errStillRunning(id, t.State.Run())
@@ -104,8 +104,15 @@ func (k *Keeper) orMoved(ctx context.Context, t *thread.Thread, err error) error
 	return err
 }
 
+// seen reports whether a thread whose head has the actual ETag has changed, as far as clients see,
+// for a caller who expects another one; empty for any.
+func seen(expected, actual string) bool {
+	return expected != "" && expected != thread.PublicETag(actual)
+}
+
 // errETag says that the thread has changed since the caller read it.
 func errETag(expected, actual string) *holdfast.Error {
+	actual = thread.PublicETag(actual)
 	return holdfast.Errorf(codes.CheckpointConflict,
 		"Concurrent modification detected. Expected ETag: %s, Actual ETag: %s.", expected, actual).
 		WithHint("Read the thread again; nothing was changed.").With("expected", expected).With("actual", actual)

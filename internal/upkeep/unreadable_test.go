@@ -614,6 +614,7 @@ func TestEverybodyByIndex(t *testing.T) {
 		if got := e.Keeper.Index(); !got.Complete {
 			t.Fatalf("%+v", got)
 		}
+		synctest.Wait() // for the renewal of the lease at this second
 		db.Store = walkless{db.Store}
 		found := ""
 		for _, info := range looptest.Must(upkeep.Everybody{Keeper: e.Keeper}.Threads(t.Context(),
