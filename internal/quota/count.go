@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -70,6 +71,11 @@ type holder struct {
 	who   holdfast.Principal
 }
 
+// byName orders users, so that the ledger is asked in the same order each time.
+func byName(a, b holdfast.Principal) int {
+	return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.User, b.User))
+}
+
 // holdersOf returns who has the threads of a user.
 func holdersOf(who holdfast.Principal) [2]holder {
 	return [2]holder{{ScopeTenant, holdfast.Principal{Tenant: who.Tenant}}, {ScopeUser, owner(who)}}
@@ -84,7 +90,7 @@ type tally struct{ is, before total }
 func (l *Limiter) NewCount(ctx context.Context) (*Count, error) {
 	c := &Count{usage: l.usage, tallies: map[holder]*tally{}}
 	l.usage.mu.Lock()
-	seen := slices.Collect(maps.Keys(l.usage.seen))
+	seen := slices.SortedFunc(maps.Keys(l.usage.seen), byName)
 	l.usage.seen = map[holdfast.Principal]bool{}
 	l.usage.mu.Unlock()
 	for _, who := range seen {
@@ -121,7 +127,10 @@ func (c *Count) Thread(who holdfast.Principal, bytes int64) {
 // Correct puts the ledger right. It returns how many counts were wrong.
 func (c *Count) Correct(ctx context.Context) (wrong int, err error) {
 	waited := false
-	for h, t := range c.tallies {
+	for _, h := range slices.SortedFunc(maps.Keys(c.tallies), func(a, b holder) int {
+		return cmp.Or(strings.Compare(a.scope, b.scope), byName(a.who, b.who))
+	}) {
+		t := c.tallies[h]
 		change, err := c.off(ctx, h, t)
 		if len(change) > 0 && !waited {
 			waited = true

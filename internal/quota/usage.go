@@ -6,7 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -43,7 +44,6 @@ type usage struct {
 	// writing is locked, by a hash of the tenant, while gathered usage is written: in that
 	// moment it is neither here nor in the ledger, so readers of the sum take the read lock.
 	writing [64]guard
-	seed    maphash.Seed
 	// flushing has a place for one Flush.
 	flushing chan struct{}
 
@@ -65,7 +65,6 @@ type settlement struct {
 func newUsage(cfg Config) *usage {
 	return &usage{
 		Config:   cfg,
-		seed:     maphash.MakeSeed(),
 		flushing: make(chan struct{}, 1),
 		gathered: map[string]map[string]int64{},
 		kept:     map[string][]settlement{},
@@ -241,9 +240,12 @@ func (a *admission) stored(made bool) {
 	a.kept[a.who.Tenant], a.id = append(a.kept[a.who.Tenant], s), ""
 }
 
-// writingOf returns the lock of a tenant.
+// writingOf returns the lock of a tenant: in every process the same one, so that a simulation of two
+// tenants that share one goes as it went before.
 func (u *usage) writingOf(tenant string) *guard {
-	return &u.writing[maphash.String(u.seed, tenant)%uint64(len(u.writing))]
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, tenant)
+	return &u.writing[h.Sum32()%uint32(len(u.writing))]
 }
 
 // used returns what the accounts have counted, together with what is gathered here.
@@ -318,11 +320,12 @@ func (l *Limiter) Flush(ctx context.Context) {
 		return
 	}
 	u.mu.Lock()
-	tenants, kept := slices.Collect(maps.Keys(u.gathered)), u.kept
+	tenants, kept := slices.Sorted(maps.Keys(u.gathered)), u.kept
 	u.kept = map[string][]settlement{}
 	u.mu.Unlock()
 	var failed error
-	for tenant, list := range kept {
+	for _, tenant := range slices.Sorted(maps.Keys(kept)) {
+		list := kept[tenant]
 		for i, s := range list {
 			err := routine.Caught(func() error { return u.Ledger.Settle(ctx, tenant, s.id, s.actual) })
 			if err != nil {

@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
+	"hash/fnv"
+	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,7 +71,7 @@ func (r retaining) keepDue() {
 		return
 	}
 	for _, c := range r.chores() {
-		d := &dueList{chore: c, k: k, seed: maphash.MakeSeed(), tried: map[store.Found]clock.Moment{}}
+		d := &dueList{chore: c, k: k, seed: k.cfg.NewID("look"), tried: map[store.Found]clock.Moment{}}
 		d.told.List = c.list
 		k.wg.Go(d.keep)
 	}
@@ -91,7 +92,7 @@ type dueList struct {
 	k *Keeper
 	// seed has this process take the threads of a page in an order of its own, so that it does not
 	// try each at the same time as another process.
-	seed maphash.Seed
+	seed string
 	// began is when this process first looked.
 	began time.Time
 	// tried has when threads were found, and where. They are not looked at for a while, since most
@@ -195,7 +196,7 @@ func (d *dueList) rests(f store.Found) bool {
 // all does what is due for threads. It reports whether this process has no place for more runs.
 func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 	slices.SortFunc(found, func(a, b store.Found) int {
-		return cmp.Compare(maphash.Comparable(d.seed, a.Key), maphash.Comparable(d.seed, b.Key))
+		return cmp.Compare(d.turn(a.Key), d.turn(b.Key))
 	})
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -233,6 +234,13 @@ func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 	}
 	wg.Wait()
 	return full
+}
+
+// turn is where a thread comes in the order in which this process takes those of a page.
+func (d *dueList) turn(key store.ThreadKey) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, d.seed+"\x00"+key.Tenant+"\x00"+key.Thread)
+	return h.Sum64()
 }
 
 // one does what is due for a thread, and reports whether the thread has left its place in the list. One
