@@ -8,14 +8,16 @@ import (
 )
 
 // TestGuard: readers share the guard, a writer has it alone and before readers that come after it,
-// and who waits stops with its context.
+// and one that waits stops with its context.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g guard
 		ctx, cancel := context.WithCancel(t.Context())
-		if g.read(ctx) != nil || g.read(ctx) != nil {
-			t.Fatal("readers do not share it")
+		for range 2 {
+			if g.read(ctx) != nil {
+				t.Fatal("readers do not share it")
+			}
 		}
 		var order []string
 		wait := func(name string, take func(context.Context) error) {

@@ -45,10 +45,9 @@ func either(ci, whole int) int {
 
 // wire is the connections of one server to Redis.
 type wire struct {
-	mu    sync.Mutex
-	open  map[net.Conn]bool
-	dead  bool
-	quiet bool
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	dead bool
 }
 
 var errDead = errors.New("this server is dead")

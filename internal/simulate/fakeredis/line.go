@@ -211,9 +211,6 @@ type conn struct {
 	requests  *queue // that the server has sent
 	heard     *queue // what Redis has answered or told
 	out       *queue // what arrives at the server
-
-	mu     sync.Mutex
-	pushes bool // it is subscribed
 }
 
 // end breaks the connection. One of a server that has vanished only does so by force.
