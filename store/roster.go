@@ -16,9 +16,10 @@ type Roster interface {
 
 // Census is a [Store] that knows how many processes have it open, without asking for each.
 type Census interface {
-	// Living returns how many processes have a lease that lasts, as far as that is known; 0 if it
-	// is not.
-	Living() int
+	// Census returns how many processes have a lease that lasts, as far as that is known, and 0 if it
+	// is not; and whether one of them is not to be seen. That one may be dead, or of a kind that is
+	// never seen.
+	Census() (living int, absent func(process string) bool)
 }
 
 // MaxDescription is how long what a process says of itself may be, in bytes.

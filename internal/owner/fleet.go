@@ -20,6 +20,7 @@ import (
 // fleet is what this process knows of the others that have the store open.
 type fleet struct {
 	roster  store.Roster // nil if the store is none
+	census  store.Census // nil if the store is none
 	process string
 	lease   time.Duration
 	said    []byte // what this process has said; only keepLease and what comes before it use it
@@ -31,7 +32,8 @@ type fleet struct {
 
 func newFleet(s store.Store, process string, lease time.Duration) *fleet {
 	roster, _ := s.(store.Roster)
-	return &fleet{roster: roster, process: process, lease: lease}
+	census, _ := s.(store.Census)
+	return &fleet{roster: roster, census: census, process: process, lease: lease}
 }
 
 // say tells the others what this process can do, if that is new.
@@ -91,8 +93,15 @@ func (f *fleet) heirs(ctx context.Context) (*heirs, error) {
 	if err != nil {
 		return nil, err
 	}
+	absent := func(string) bool { return false }
+	if f.census != nil {
+		_, absent = f.census.Census()
+	}
 	living := map[string]*abilities{}
 	for process, about := range described {
+		if absent(process) {
+			continue // nobody waits for it
+		}
 		a := &abilities{}
 		a.silent = json.Unmarshal(about, a) != nil
 		living[process] = a
@@ -102,4 +111,11 @@ func (f *fleet) heirs(ctx context.Context) (*heirs, error) {
 	defer f.mu.Unlock()
 	f.known, f.read = known, begun
 	return known, nil
+}
+
+// forget has the order of the processes read the next time.
+func (f *fleet) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known = nil
 }

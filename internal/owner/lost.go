@@ -41,8 +41,9 @@ type losses struct {
 	behind *atomic.Bool
 	// here reports whether a thread's run is in this process.
 	here func(store.ThreadKey) bool
-	// heirs returns in which order the processes try threads.
-	heirs func(context.Context) (*heirs, error)
+	// heirs returns in which order the processes try threads, and forget has it read the next time.
+	heirs  func(context.Context) (*heirs, error)
+	forget func()
 
 	of map[string]*round
 	// renewed is set when what this process can go on with has changed.
@@ -90,7 +91,7 @@ func (s *losses) lost(ctx context.Context, all bool) (orphans []orphaned, next t
 		}
 	}
 	s.count(owners)
-	deaf, before := s.contact.deaf(), s.of
+	deaf, before, forgot := s.contact.deaf(), s.of, false
 	s.of = map[string]*round{}
 	for _, o := range owners {
 		switch {
@@ -104,8 +105,12 @@ func (s *losses) lost(ctx context.Context, all bool) (orphans []orphaned, next t
 			continue
 		}
 		r := before[o.Process]
-		if r == nil {
+		if r == nil { // the order may have others, too, that are gone by now
 			r = &round{since: begun}
+			if !forgot {
+				s.forget()
+			}
+			forgot = true
 		}
 		s.of[o.Process] = r
 		found, err := s.leftBy(ctx, o.Process, r, all, all && (first || r.n > 0))
@@ -113,7 +118,7 @@ func (s *losses) lost(ctx context.Context, all bool) (orphans []orphaned, next t
 			return nil, next, err
 		}
 		if orphans = append(orphans, found...); !r.over {
-			next = min(next, heirFirst)
+			next = min(next, heirFirst-r.since.Ran())
 		}
 	}
 	if all {
@@ -181,7 +186,8 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 // count counts the processes that live.
 func (s *losses) count(owners []store.Owner) {
 	if c, can := s.store.(store.Census); can {
-		s.living.Store(int64(c.Living()))
+		living, _ := c.Census()
+		s.living.Store(int64(living))
 		return
 	}
 	living := 0

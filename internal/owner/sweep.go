@@ -72,6 +72,7 @@ func newSweeper(h *house) *sweeper {
 			contact: h.contact,
 			behind:  h.behind,
 			heirs:   h.fleet.heirs,
+			forget:  h.fleet.forget,
 		},
 		log:      h.cfg.Log,
 		ctx:      h.ctx,

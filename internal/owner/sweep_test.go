@@ -63,6 +63,7 @@ func TestSweepReads(t *testing.T) {
 			behind:  new(atomic.Bool),
 			here:    func(key store.ThreadKey) bool { return key.Thread == "me" && !left },
 			heirs:   newFleet(db, "me", time.Minute).heirs,
+			forget:  func() {},
 		},
 		ctx:      t.Context(),
 		draining: make(chan struct{}),

@@ -39,8 +39,10 @@ type other struct {
 	missing time.Time // when a look missed it first; zero if the last one counted it
 	// needs is how long it must have been missing, as it said itself.
 	needs time.Duration
-	gone  bool
-	until time.Time // when its lease ends, as it was first read after it was gone
+	// absent means that the last look did not count it, even if none ever has.
+	absent bool
+	gone   bool
+	until  time.Time // when its lease ends, as it was first read after it was gone
 }
 
 // looking is a look: what was counted, and when.
@@ -103,6 +105,7 @@ func (j *judge) see(l looking) (gone []string, doubt bool) {
 	}
 	for name, o := range j.others {
 		there, asked := l.there[name]
+		o.absent = asked && !there
 		switch {
 		case !asked:
 		case there && right:

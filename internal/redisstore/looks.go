@@ -286,9 +286,14 @@ func (p *peers) remind(ctx context.Context) {
 	}
 }
 
-// Living returns how many processes have a lease, as far as this one knows.
-func (p *peers) Living() int {
+// census returns how many processes have a lease, as far as this one knows, and whether the last look
+// did not count one of them.
+func (p *peers) census() (living int, absent func(process string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.crowd.living
+	missing := map[string]bool{}
+	for name, o := range p.judge.others {
+		missing[name] = o.absent || o.gone
+	}
+	return p.crowd.living, func(process string) bool { return missing[process] }
 }

@@ -110,6 +110,7 @@ func (p *peers) announced(process string) bool {
 		return false
 	}
 	p.own = process
+	p.othersOwn() // they may: what they have said before was not heard here
 	p.shown = make([]*redis.PubSub, presences)
 	for n := range p.shown {
 		p.running.Go(func() { p.show(n, nil, p.keys.shown(process)) })

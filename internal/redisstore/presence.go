@@ -78,5 +78,5 @@ func (s *Store) Lease(ctx context.Context, process string) (store.Lease, error) 
 	return store.Lease{Until: until, Left: until.Sub(now), Gone: s.peers.gone(process, until)}, nil
 }
 
-// Living implements [store.Census].
-func (s *Store) Living() int { return s.peers.Living() }
+// Census implements [store.Census].
+func (s *Store) Census() (living int, absent func(process string) bool) { return s.peers.census() }
