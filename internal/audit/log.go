@@ -95,10 +95,6 @@ func (a *audit) streams() {
 // archives checks the archived logs, and returns the numbers of their first records.
 func (a *audit) archives(starts []uint64) []uint64 {
 	var firsts []uint64
-	texts, err := thread.TextsOf(a.everything.messages)
-	if err != nil {
-		texts = &thread.Texts{} // it was reported
-	}
 	for _, v := range a.values[store.KindLog] {
 		log := &thread.ArchivedLog{}
 		if err := thread.Decode(v.Data, log); err != nil {
@@ -106,6 +102,10 @@ func (a *audit) archives(starts []uint64) []uint64 {
 			continue
 		}
 		firsts = append(firsts, log.First)
+		texts, err := log.Texts(a.everything.messages)
+		if err != nil {
+			texts = &thread.Texts{} // it was reported
+		}
 		if problem := log.Check(v.ID, texts); problem != "" {
 			a.add("archive_damaged", "the archive of run %s: %s", v.ID, problem)
 			continue

@@ -95,6 +95,45 @@ func appendMessage(ids []string, data []byte) []string {
 	return append(ids, id)
 }
 
+// Texts returns the texts that the archive's entries are taken from: those of the messages that it tells
+// of, because another message may have a call with the same id, such as one whose arguments a person has
+// edited. Builds from before took them from all messages, so these are used where only they have all.
+// It returns ErrUnreadable.
+func (a *ArchivedLog) Texts(stored []store.Message) (*Texts, error) {
+	t, err := TextsOf(those(stored, a.messages()))
+	if err != nil || a.whole(t) {
+		return t, err
+	}
+	if all, err := TextsOf(stored); err == nil && a.whole(all) {
+		return all, nil
+	}
+	return t, nil
+}
+
+// whole reports whether the texts are there that all entries are taken from.
+func (a *ArchivedLog) whole(t *Texts) bool {
+	for i := range a.Entries {
+		if !a.Entries[i].whole(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// those returns the messages with the ids.
+func those(stored []store.Message, ids []string) (found []store.Message) {
+	named := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		named[id] = true
+	}
+	for i := range stored {
+		if named[stored[i].ID] {
+			found = append(found, stored[i])
+		}
+	}
+	return found
+}
+
 // TextsOf collects the texts from a thread's messages. It returns ErrUnreadable.
 func TextsOf(stored []store.Message) (*Texts, error) {
 	t := &Texts{items: map[itemKey]string{}, Contents: map[string]json.RawMessage{}}

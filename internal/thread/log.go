@@ -59,7 +59,7 @@ func (rd Reader) archived(
 	if err := Decode(data, a); err != nil {
 		return nil, err
 	}
-	t, err := rd.textsOf(ctx, key, a.messages())
+	t, err := rd.textsFor(ctx, key, a)
 	if err != nil {
 		return nil, err
 	}
@@ -94,19 +94,39 @@ func (rd Reader) TextsIn(ctx context.Context, key store.ThreadKey, records []sto
 	for i := range records {
 		ids = appendMessage(ids, records[i].Data)
 	}
-	return rd.textsOf(ctx, key, ids)
-}
-
-// textsOf reads the texts of messages, of which some may not be there: of answers that were taken
-// back, or have been pruned since. Then the whole tree tells which are.
-func (rd Reader) textsOf(ctx context.Context, key store.ThreadKey, ids []string) (*Texts, error) {
-	slices.Sort(ids)
-	stored, err := rd.Store.MessagesOf(ctx, key, slices.Compact(ids))
-	if errors.Is(err, store.ErrNotFound) {
-		stored, err = rd.Store.Messages(ctx, key)
-	}
+	stored, _, err := rd.told(ctx, key, ids)
 	if err != nil {
 		return nil, err
 	}
-	return TextsOf(stored)
+	return TextsOf(those(stored, ids))
+}
+
+// textsFor reads the texts of an archive.
+func (rd Reader) textsFor(ctx context.Context, key store.ThreadKey, a *ArchivedLog) (*Texts, error) {
+	stored, all, err := rd.told(ctx, key, a.messages())
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.Texts(stored)
+	if err != nil || all || a.whole(t) {
+		return t, err
+	}
+	if stored, err = rd.Store.Messages(ctx, key); err != nil {
+		return nil, err
+	}
+	return a.Texts(stored)
+}
+
+// told reads the messages with the ids, of which some may not be there: of answers that were taken
+// back, or have been pruned since. Then it returns all messages of the thread.
+func (rd Reader) told(
+	ctx context.Context, key store.ThreadKey, ids []string,
+) (stored []store.Message, all bool, err error) {
+	slices.Sort(ids)
+	stored, err = rd.Store.MessagesOf(ctx, key, slices.Compact(ids))
+	if errors.Is(err, store.ErrNotFound) {
+		stored, err = rd.Store.Messages(ctx, key)
+		all = true
+	}
+	return stored, all, err
 }
