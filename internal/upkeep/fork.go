@@ -69,6 +69,9 @@ func (k *Keeper) tryFork(
 		preview(out, t)
 		return out, nil
 	}
+	if err := absent(ctx, k.cfg.Store, c.Key); err != nil {
+		return nil, err
+	}
 	stored, err := k.cfg.Limits.Admit(ctx, who, true)
 	if err != nil {
 		return nil, err
@@ -85,6 +88,18 @@ func (k *Keeper) tryFork(
 	k.counting.measureSoon(c.Key)
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
+}
+
+// absent makes sure that there is no such thread yet, before anything is written. The commit finds out if
+// another one makes it meanwhile.
+func absent(ctx context.Context, s store.Store, key store.ThreadKey) error {
+	switch _, err := s.Head(ctx, key); {
+	case err == nil:
+		return errThreadExists(key.Thread)
+	case !errors.Is(err, store.ErrNotFound):
+		return thread.ReadError(key, err)
+	}
+	return nil
 }
 
 // copyTo adds to the commit c what a fork needs of the thread: the path, the blobs that
