@@ -166,7 +166,7 @@ func (x *Walk) goOn(ctx context.Context, p *kept) (bool, error) {
 	}
 	p.By = x.id
 	err = x.save(ctx, p)
-	if err == nil && p.Complete {
+	if err == nil && p.Complete && p.Entered > 0 {
 		x.cfg.Log.Info("the index has every thread now", "entered", p.Entered)
 	}
 	return err == nil && !p.Complete, err
