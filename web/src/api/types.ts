@@ -376,12 +376,13 @@ export interface Overview {
   readonly durability?: 'none' | 'process' | 'machine' | 'failover';
   readonly demo: boolean;
   readonly processes: readonly string[];
-  readonly index?: {
+  readonly index: {
     readonly complete: boolean;
     readonly pass: number;
     readonly threads: number;
     readonly entered: number;
   };
+  readonly indexLagMs: number;
   readonly runs: OverviewRuns;
   readonly series: { readonly stepSeconds: number; readonly points: readonly Point[] };
   readonly errors: readonly { readonly code: string; readonly count: number; readonly lastAt: string }[];

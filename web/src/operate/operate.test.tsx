@@ -14,6 +14,7 @@ const point = (more: Partial<Point>): Point => ({ at: '2026-03-01T10:00:00Z', ru
 
 const overview = (more: Partial<Overview> = {}): Overview => ({
   process: 'p_1', version: 'v1.2.3', startedAt: '2026-03-01T09:00:00Z', now: '2026-03-01T10:00:05Z', store: 'file:data', durability: 'machine', demo: false, processes: ['p_1', 'p_2'],
+  index: { complete: true, pass: 1, threads: 9, entered: 0 }, indexLagMs: 0,
   runs: { running: 2, started: 12, finished: 7, waiting: 1, cancelled: 0, failed: 2, left: 0, takenOver: 1 },
   series: { stepSeconds: 10, points: [point({ finished: 7, failed: 2, tokensIn: 1200, firstTokenMs: { p50: 20, p95: 80, count: 9 } })] },
   errors: [{ code: 'model_failed', count: 2, lastAt: '2026-03-01T09:59:00Z' }], ...more,
