@@ -180,7 +180,7 @@ func TestRedisPerWord(t *testing.T) {
 		turn = append(turn, holdfast.Delta{Text: word})
 	}
 	turn = append(turn, holdfast.Delta{Finish: holdfast.FinishStop})
-	for window, limit := range map[time.Duration]float64{0: 390, time.Second: 29} {
+	for window, limit := range map[time.Duration]float64{0: 390, time.Second: 30} {
 		t.Run(window.String(), func(t *testing.T) {
 			t.Parallel()
 			commits := madeBy(t, holdfast.Agent{Name: "a", Model: looptest.Slowly(turn)}, func(c *looptest.Config) {
