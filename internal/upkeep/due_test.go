@@ -173,9 +173,11 @@ func TestLagIsTold(t *testing.T) {
 		if lag := e.Keeper.IndexLag(); lag <= 0 || lag > time.Second {
 			t.Errorf("the lag is %s", lag)
 		}
+		mu.Lock()
 		if late[store.ListResting] != 1 || left[store.ListResting] != 0 || late[store.ListDue] != 0 {
 			t.Errorf("told of %v, left %v", late, left)
 		}
+		mu.Unlock()
 		time.Sleep(3 * time.Minute)
 		if lag := e.Keeper.IndexLag(); lag != 0 {
 			t.Errorf("after minutes the lag is %s", lag)
