@@ -76,7 +76,7 @@ func TestNextFormatStep(t *testing.T) {
 		if err := shared.Retire(t.Context(), "before"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second) // both renew their leases twice
+		time.Sleep(7 * time.Second) // both have agreed with the others twice
 		synctest.Wait()
 		goes(t, first, "a", "r2")
 		if got := formatsOf(t, shared, "a", "r2"); got != allOf(thread.Format) {
