@@ -123,6 +123,16 @@ func TestArchiveIsUnseen(t *testing.T) {
 			read() != etag {
 			t.Errorf("the ETag is %s, and was %s before the log was archived with %s", read(), etag, archived)
 		}
+		back := threads.Travel{Message: "u1", Preview: true, ETag: etag}
+		if shown, err := e.Keeper.Rewind(t.Context(), looptest.Alice, "t", back); err != nil ||
+			shown.Thread.ETag != etag {
+			t.Errorf("a preview of a rewind after the archive: %+v, %v", shown, err)
+		}
+		if _, err := e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{
+			Message: "u1", ETag: etag, Thread: "fork",
+		}); err != nil {
+			t.Errorf("a fork after the archive: %v", err)
+		}
 		if err := describe("two", etag); err != nil {
 			t.Errorf("after the archive: %v", err)
 		}

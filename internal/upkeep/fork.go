@@ -35,7 +35,7 @@ func (k *Keeper) tryFork(
 		return nil, err
 	}
 	defer func() { err = k.orMoved(ctx, t, err) }()
-	if to.ETag != "" && to.ETag != t.Head.ETag {
+	if seen(to.ETag, t.Head.ETag) {
 		return nil, errETag(to.ETag, t.Head.ETag)
 	}
 	if to.Checkpoint == "" {

@@ -56,5 +56,5 @@ func (k *Keeper) Rewind(
 
 // preview turns what has been prepared into what would be, of the thread as it is now.
 func preview(out *threads.Traveled, now *thread.Thread) {
-	out.Preview, out.Thread.ETag, out.Checkpoint.ETag = true, now.Head.ETag, ""
+	out.Preview, out.Thread.ETag, out.Checkpoint.ETag = true, thread.PublicETag(now.Head.ETag), ""
 }

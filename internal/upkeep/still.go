@@ -107,7 +107,7 @@ func (k *Keeper) orMoved(ctx context.Context, t *thread.Thread, err error) error
 // seen reports whether a thread whose head has the actual ETag has changed, as far as clients see,
 // for a caller who expects another one; empty for any.
 func seen(expected, actual string) bool {
-	return expected != "" && expected != thread.PublicETag(actual)
+	return expected != "" && thread.PublicETag(expected) != thread.PublicETag(actual)
 }
 
 // errETag says that the thread has changed since the caller read it.

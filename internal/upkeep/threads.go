@@ -60,7 +60,7 @@ func (k *Keeper) listed(ctx context.Context, who holdfast.Principal, h *store.He
 		Code:      pub.Code,
 		Text:      agui.FullText(pub),
 		UpdatedAt: h.UpdatedAt,
-		ETag:      h.ETag,
+		ETag:      thread.PublicETag(h.ETag),
 	}, nil
 }
 
