@@ -39,7 +39,13 @@ const (
 	tries = 8
 	// saveEvery is how far apart the walk stores how far it has come.
 	saveEvery = time.Second
+	// lists is the version of the lists that a walk enters threads in. A version of Holdfast that adds a list
+	// has a larger one, and a data format of its own, because no other version may write any more then.
+	lists = 1
 )
+
+// Completed is what a store keeps of an index that has all threads.
+func Completed() []byte { return fmt.Appendf(nil, `{"complete":true,"lists":%d}`, lists) }
 
 // Progress is how far the walk has come.
 type Progress struct {
@@ -56,6 +62,8 @@ type Progress struct {
 // kept is what the store keeps of it.
 type kept struct {
 	Progress
+	// Lists is the version of the lists that this is about.
+	Lists int `json:"lists"`
 	// Found is how many threads it has entered in this pass, and After is where the next page begins.
 	Found int64  `json:"found,omitempty"`
 	After string `json:"after,omitempty"`
@@ -137,6 +145,9 @@ func (x *Walk) walk(ctx context.Context) error {
 	if err != nil || p.Complete || p.By != "" && p.By != x.id && x.cfg.Now().Age(p.At) < silent {
 		return err
 	}
+	if p.Lists > lists {
+		return nil // this process does not know all of the lists
+	}
 	p.Pass = max(p.Pass, 1)
 	saved, come := clock.Now(), false
 	for ctx.Err() == nil {
@@ -161,7 +172,7 @@ func (x *Walk) walk(ctx context.Context) error {
 // goOn stores how far the walk has come. It reports false if there is no more to do for this process.
 func (x *Walk) goOn(ctx context.Context, p *kept) (bool, error) {
 	is, err := x.load(ctx)
-	if err != nil || is.Complete || is.By != "" && is.By != x.id && is.At.After(p.At) {
+	if err != nil || is.Complete || is.Lists > lists || is.By != "" && is.By != x.id && is.At.After(p.At) {
 		return false, err // another process goes on with it
 	}
 	p.By = x.id
@@ -184,6 +195,9 @@ func (x *Walk) load(ctx context.Context) (*kept, error) {
 			x.cfg.Log.Warn("how far the index is complete cannot be read; its walk begins again", "error", err)
 			p = &kept{}
 		}
+	}
+	if p.Lists < lists { // the walk that came so far has entered nothing in later lists
+		p = &kept{Lists: lists}
 	}
 	x.see(p)
 	return p, nil

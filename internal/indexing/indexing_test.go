@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -151,4 +152,37 @@ func TestIndexingGoesOn(t *testing.T) {
 			t.Errorf("the second one has looked at %d pages", pages)
 		}
 	})
+}
+
+// TestIndexingOfOtherLists: what was completed before there were all of today's lists is walked again, and
+// what a later version has begun is left to it.
+func TestIndexingOfOtherLists(t *testing.T) {
+	for name, c := range map[string]struct {
+		progress string
+		listed   int
+		complete bool
+	}{
+		"completed by an earlier version": {`{"complete":true,"pass":2,"threads":9}`, 2, true},
+		"begun by an earlier version":     {`{"pass":1,"threads":9,"after":"z"}`, 2, true},
+		"completed":                       {string(indexing.Completed()), 0, true},
+		"completed by a later version":    {`{"complete":true,"lists":9}`, 0, true},
+		"begun by a later version":        {`{"pass":1,"lists":9}`, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := memstore.New()
+				old := looptest.Start(t, unlisting{shared}, nil, asking())
+				ask(t, old, "a", "b")
+				if err := old.Shutdown(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				looptest.Must(shared.Progress(t.Context(), []byte(c.progress)))(t)
+				e := looptest.Start(t, shared, newest, asking())
+				time.Sleep(time.Minute)
+				if n, got := asks(t, shared), e.Keeper.Index(); n != c.listed || got.Complete != c.complete {
+					t.Errorf("%d threads are listed: %+v", n, got)
+				}
+			})
+		})
+	}
 }

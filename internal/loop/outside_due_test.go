@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -65,7 +66,7 @@ func TestOutsideExpiresInTime(t *testing.T) {
 		for n := range 10_000 {
 			resting(t, s, fmt.Sprint("rests", n), "a")
 		}
-		looptest.Must(s.Progress(t.Context(), []byte(`{"complete":true}`)))(t) // it has all of them
+		looptest.Must(s.Progress(t.Context(), indexing.Completed()))(t) // it has all of them
 		e := looptest.Start(t, s, func(c *looptest.Config) { withURLs(c); dueAlone(c) },
 			outsideAgent(finance(&postbox{}, holdfast.Outside{ExpiresAfter: time.Second})))
 		waitingFor(t, looptest.Started(t, e, "t"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
@@ -49,10 +50,7 @@ func idle(t *testing.T, servers, owners, heads int) (commands float64) {
 	r := redistest.Start(t)
 	own(t, r, owners, heads)
 	s, _ := open(t, r, 1)
-	if _, err := s.Progress(t.Context(),
-		[]byte(`{"complete":true}`)); err != nil { // of the index: no walk is under way
-		t.Fatal(err)
-	}
+	looptest.Must(s.Progress(t.Context(), indexing.Completed()))(t) // no walk is under way
 	agent := holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "hello"})}
 	for range servers {
 		join(t, r, 4, agent, observe.Observer{})

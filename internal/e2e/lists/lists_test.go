@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
+	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
@@ -70,7 +71,7 @@ func asker() holdfast.Agent {
 // measure prints a row for each list.
 func measure(t *testing.T, name string, db store.Store, threads int) {
 	// All of them are written with the index, so nothing has to be entered.
-	looptest.Must(db.Progress(t.Context(), []byte(`{"complete":true}`)))(t)
+	looptest.Must(db.Progress(t.Context(), indexing.Completed()))(t)
 	newest := func(c *looptest.Config) { c.DataFormat = thread.Format }
 	e := looptest.Start(t, db, newest, asker(),
 		holdfast.Agent{Name: "calm", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
