@@ -46,6 +46,17 @@ func copied(t *testing.T, store store.Store, key store.ThreadKey, text string) e
 	return Import(t.Context(), store, key, d, time.Now(), testID)
 }
 
+// unwritten is a store that nothing is to be written to, not even what is refused.
+type unwritten struct {
+	*memstore.Store
+	t *testing.T
+}
+
+func (u unwritten) Commit(ctx context.Context, c *store.Commit) error {
+	u.t.Errorf("a commit to thread %s", c.Key)
+	return u.Store.Commit(ctx, c)
+}
+
 // TestRoundTrip: a thread that went through other stores is the same.
 func TestRoundTrip(t *testing.T) {
 	db, e := finishedThread(t)
@@ -90,7 +101,7 @@ func TestRoundTrip(t *testing.T) {
 				len(children) != 1 {
 				t.Errorf("the copy is not a child of t: %v", children)
 			}
-			if err := copied(t, back, looptest.KeyOf(id), before); !errors.Is(err, store.ErrConflict) ||
+			if err := copied(t, unwritten{back, t}, looptest.KeyOf(id), before); !errors.Is(err, store.ErrConflict) ||
 				!strings.Contains(err.Error(), "there is a thread") {
 				t.Errorf("imported twice: %v", err)
 			}

@@ -243,15 +243,25 @@ func (b *copying) trim(number uint64) {
 	}
 }
 
-// commitAll makes the thread, or nothing.
-func commitAll(ctx context.Context, db store.Committer, commits []*store.Commit) error {
+// commitAll makes the thread, or nothing. It looks first whether there is one already: what a store writes
+// ahead of a commit would stay for a while if that is refused.
+func commitAll(ctx context.Context, db store.Store, commits []*store.Commit) error {
+	taken := func(err error) error {
+		return fmt.Errorf("there is a thread %s already, choose another name for the copy: %w", commits[0].Key, err)
+	}
+	switch _, err := db.Head(ctx, commits[0].Key); {
+	case err == nil:
+		return taken(store.ErrConflict)
+	case !errors.Is(err, store.ErrNotFound) && !thread.Unreadable(err):
+		return fmt.Errorf("import thread %s: %w", commits[0].Key, err)
+	}
 	for i, c := range commits {
 		err := db.Commit(ctx, c)
 		if err == nil {
 			continue
 		}
 		if i == 0 && errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("there is a thread %s already, choose another name for the copy: %w", c.Key, err)
+			return taken(err)
 		}
 		// Remove what is there so far. Whether this commit was made is not known, so both
 		// positions are tried.
