@@ -233,27 +233,20 @@ func (x *Walk) past(ctx context.Context, p *kept) (int, error) {
 	var entered atomic.Int64
 	var mu sync.Mutex
 	var failed error
-	var wg sync.WaitGroup
-	places := make(chan struct{}, atOnce)
-	for i := range heads {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			err := routine.Caught(func() error {
-				was, err := x.enter(ctx, heads[i].Key)
-				if was {
-					entered.Add(1)
-				}
-				return err
-			})
-			if err != nil && !thread.Unreadable(err) && !errors.Is(err, store.ErrNotFound) {
-				mu.Lock()
-				failed = fmt.Errorf("thread %s: %w", heads[i].Key, err)
-				mu.Unlock()
+	routine.Each(len(heads), atOnce, func(i int) {
+		err := routine.Caught(func() error {
+			was, err := x.enter(ctx, heads[i].Key)
+			if was {
+				entered.Add(1)
 			}
+			return err
 		})
-	}
-	wg.Wait()
+		if err != nil && !thread.Unreadable(err) && !errors.Is(err, store.ErrNotFound) {
+			mu.Lock()
+			failed = fmt.Errorf("thread %s: %w", heads[i].Key, err)
+			mu.Unlock()
+		}
+	})
 	if failed != nil {
 		return 0, failed
 	}

@@ -316,30 +316,23 @@ func (s *sweeper) leaseOf(process string) (l store.Lease) {
 // refused some of them for now.
 func (s *sweeper) takeOver(orphans []orphaned) (refused bool) {
 	var mu sync.Mutex
-	var claims sync.WaitGroup
-	places := make(chan struct{}, claimsAtOnce)
 	left := map[store.ThreadKey]string{}
-	for _, o := range orphans {
-		key := o.key
-		places <- struct{}{}
+	routine.Each(len(orphans), claimsAtOnce, func(i int) {
 		if s.stopping() {
-			break
+			return
 		}
-		claims.Go(func() {
-			defer func() { <-places }()
-			err := routine.Caught(func() error { return s.succeed(s.ctx, key, "", o.mine) })
-			if err == nil || s.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			left[key], refused = reason(err), refused || passing(err)
-			if s.told[key] != left[key] {
-				s.log.Warn("a run could not be recovered yet", "thread", key.Thread, "error", err)
-			}
-		})
-	}
-	claims.Wait()
+		key := orphans[i].key
+		err := routine.Caught(func() error { return s.succeed(s.ctx, key, "", orphans[i].mine) })
+		if err == nil || s.ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		left[key], refused = reason(err), refused || passing(err)
+		if s.told[key] != left[key] {
+			s.log.Warn("a run could not be recovered yet", "thread", key.Thread, "error", err)
+		}
+	})
 	s.told = left
 	return refused
 }

@@ -199,15 +199,12 @@ func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 		return cmp.Compare(d.turn(a.Key), d.turn(b.Key))
 	})
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	places := make(chan struct{}, d.atOnce)
-	for _, f := range found {
-		places <- struct{}{}
+	routine.Each(len(found), d.atOnce, func(i int) {
+		f := found[i]
 		mu.Lock()
 		if full || ctx.Err() != nil {
 			mu.Unlock()
-			break
+			return
 		}
 		_, again := d.tried[f]
 		d.tried[f] = clock.Now()
@@ -215,24 +212,20 @@ func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 			d.told.Late = append(d.told.Late, d.late(f))
 		}
 		mu.Unlock()
-		wg.Go(func() {
-			defer func() { <-places }()
-			var left bool
-			err := routine.Caught(func() (err error) {
-				left, err = d.one(ctx, f, again)
-				return err
-			})
-			var public *holdfast.Error
-			is := errors.As(err, &public) && public.Code == codes.TooManyRuns
-			mu.Lock()
-			if full = full || is; left || is {
-				delete(d.tried, f)
-			}
-			mu.Unlock()
-			d.note(ctx, f.Key, err)
+		var left bool
+		err := routine.Caught(func() (err error) {
+			left, err = d.one(ctx, f, again)
+			return err
 		})
-	}
-	wg.Wait()
+		var public *holdfast.Error
+		is := errors.As(err, &public) && public.Code == codes.TooManyRuns
+		mu.Lock()
+		if full = full || is; left || is {
+			delete(d.tried, f)
+		}
+		mu.Unlock()
+		d.note(ctx, f.Key, err)
+	})
 	return full
 }
 
