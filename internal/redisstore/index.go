@@ -107,6 +107,9 @@ func (f *finding) read(ctx context.Context) error {
 	return err
 }
 
+// removeWithin is how long the removal of wrong members may take.
+const removeWithin = 5 * time.Second
+
 // listed is a member of a list.
 type listed struct {
 	set, member string
@@ -120,16 +123,11 @@ func (s *directory) confirmListed(
 	if len(members) == 0 {
 		return nil, nil
 	}
-	pipe := s.client.Pipeline()
-	replies := make([]*redis.SliceCmd, len(members))
-	for i, m := range members {
-		tag, _ := cutPlace(m.member)
-		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	replies, err := s.listingsOf(ctx, members)
+	if err != nil {
 		return nil, err
 	}
-	mend := s.client.Pipeline()
+	var wrong []listed
 	for i, m := range members {
 		tag, at := cutPlace(m.member)
 		key, ok := parseTag(tag)
@@ -148,12 +146,54 @@ func (s *directory) confirmListed(
 		}
 		raw, _ := replies[i].Val()[1].(string)
 		if s.hints.doubt(hint, raw, s.clock.Stamp()) {
-			mend.ZRem(ctx, m.set, m.member)
+			wrong = append(wrong, m)
 		}
 	}
-	// Anything that this fails to remove is removed the next time.
-	_, _ = mend.Exec(ctx)
+	s.removeListed(ctx, list, wrong)
 	return found, nil
+}
+
+// listingsOf asks for the lists that the heads of members say.
+func (s *directory) listingsOf(ctx context.Context, members []listed) ([]*redis.SliceCmd, error) {
+	pipe := s.client.Pipeline()
+	replies := make([]*redis.SliceCmd, len(members))
+	for i, m := range members {
+		tag, _ := cutPlace(m.member)
+		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings)
+	}
+	_, err := pipe.Exec(ctx)
+	return replies, err
+}
+
+// removeListed removes members that are wrong. A commit may have put a thread in that very place since its head
+// was read, so the heads are asked again, and what they confirm now is entered again. Anything that this fails to
+// remove is removed the next time.
+func (s *directory) removeListed(ctx context.Context, list store.List, wrong []listed) {
+	if len(wrong) == 0 {
+		return
+	}
+	// A reader that goes away must not leave this half done.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeWithin)
+	defer cancel()
+	pipe := s.client.Pipeline()
+	for _, m := range wrong {
+		pipe.ZRem(ctx, m.set, m.member)
+	}
+	_, _ = pipe.Exec(ctx) // it may have removed some
+	replies, err := s.listingsOf(ctx, wrong)
+	if err != nil {
+		return
+	}
+	again := s.client.Pipeline()
+	for i, m := range wrong {
+		tag, at := cutPlace(m.member)
+		key, _ := parseTag(tag)
+		listings, err := s.listingsIn(key, replies[i].Val())
+		if err == nil && slices.Contains(listings, store.Listing{List: list, At: at}) {
+			again.ZAddNX(ctx, m.set, redis.Z{Score: float64(m.score), Member: m.member})
+		}
+	}
+	_, _ = again.Exec(ctx)
 }
 
 // listingsIn reads the lists that a thread is in from the fields f, h and j of its hash.

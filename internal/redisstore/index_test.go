@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,6 +67,33 @@ func TestKilledBeforeTheHead(t *testing.T) {
 	s.clock.Local = func() time.Time { return time.Now().Add(hintAge + time.Minute) }
 	found(t, s)
 	wantDue(t, s, 1, "a 1000")
+}
+
+// TestReenteredMeanwhile: a reader that is about to remove a member, because no head confirms it, does not take
+// it from a commit that comes just then and puts the thread in that very place.
+func TestReenteredMeanwhile(t *testing.T) {
+	t.Parallel()
+	writer := openShared(t)
+	reader := openBetween(t, writer)
+	l := store.Listing{List: store.List{Name: store.ListDue}, At: time.Unix(1_000, 0)}
+	tag := tag(aThread("a"))
+	advance(t, writer, aThread("a"), nil)
+	if err := writer.client.ZAdd(t.Context(), writer.keys.list(l), listingMember(tag, l)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantDue(t, reader, 1) // its commit may be on the way
+	advance(t, writer, aThread("a"), nil)
+	// The second pipeline reads the head that the first one's member belongs to.
+	pipelines := 0
+	ctx := context.WithValue(t.Context(), meanwhile{}, func() {
+		if pipelines++; pipelines == 2 {
+			advance(t, writer, aThread("a"), dueAt(l.At))
+		}
+	})
+	if _, err := reader.Find(ctx, store.Query{List: l.List, Limit: 100}); err != nil || pipelines < 3 {
+		t.Fatalf("%d pipelines, %v", pipelines, err)
+	}
+	wantDue(t, writer, 1, "a 1000")
 }
 
 // TestMendsWhatIsLost: a thread that Redis has lost from all lists, as after a backup of some

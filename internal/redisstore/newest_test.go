@@ -288,21 +288,28 @@ func (between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// TestCheckpointsMoveMeanwhile: while checkpoints are read, a commit moves those of the thread's
-// hash, and removes the oldest. Those that are kept before and after it are found.
-func TestCheckpointsMoveMeanwhile(t *testing.T) {
-	t.Parallel()
-	writer := openShared(t)
+// openBetween opens the keys of a store again, with the hook.
+func openBetween(t *testing.T, s *Store) *Store {
+	t.Helper()
 	client, err := connection.To(shared.Server(t).URL(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	client.AddHook(between{})
-	reader, err := New(t.Context(), client, Options{Prefix: writer.keys.prefix})
+	again, err := New(t.Context(), client, Options{Prefix: s.keys.prefix})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = reader.Close() })
+	t.Cleanup(func() { _ = again.Close() })
+	return again
+}
+
+// TestCheckpointsMoveMeanwhile: while checkpoints are read, a commit moves those of the thread's
+// hash, and removes the oldest. Those that are kept before and after it are found.
+func TestCheckpointsMoveMeanwhile(t *testing.T) {
+	t.Parallel()
+	writer := openShared(t)
+	reader := openBetween(t, writer)
 	const keep = 20
 	id := func(n int) string { return fmt.Sprintf("%08d", n) }
 	for name, read := range map[string]func(ctx context.Context, key store.ThreadKey, n int) error{
