@@ -327,7 +327,7 @@ var rules = map[string]rule{
 		why: "audit looks at a stored thread without an engine: operators have only the store",
 	},
 	"internal/inspector": {
-		ours: []string{"", "codes", "store", "threads", "internal/agui", "internal/thread"},
+		ours: []string{"", "codes", "store", "threads", "internal/agui", "internal/routine", "internal/thread"},
 		why:  "inspector shows what is stored of a thread; it knows no engine but the few functions that it is given",
 	},
 	"internal/http": {

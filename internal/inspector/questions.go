@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -20,6 +21,9 @@ import (
 const (
 	headsAtOnce = 100
 	maxHeads    = 1000
+	// readsAtOnce is how many of the threads that the index has found are read at a time: a store may be
+	// far away.
+	readsAtOnce = 16
 )
 
 // Questions returns the open questions of the caller's threads, those of the thread that was
@@ -103,10 +107,16 @@ func (in *Inspector) asking(
 // headsOf reads the heads of threads that were found, and returns those that were last active before
 // the time, in that order. One that cannot be read asks nothing.
 func (in *Inspector) headsOf(ctx context.Context, found []store.Found, before time.Time) ([]store.Head, error) {
+	read, failed := make([]*store.Head, len(found)), make([]error, len(found))
+	routine.Each(len(found), readsAtOnce, func(i int) {
+		failed[i] = routine.Caught(func() (err error) {
+			read[i], err = in.cfg.Store.Head(ctx, found[i].Key)
+			return err
+		})
+	})
 	heads := make([]store.Head, 0, len(found))
-	for _, f := range found {
-		h, err := in.cfg.Store.Head(ctx, f.Key)
-		switch {
+	for i, h := range read {
+		switch err := failed[i]; {
 		case err != nil && (thread.Unreadable(err) || errors.Is(err, store.ErrNotFound)):
 		case err != nil:
 			return nil, err

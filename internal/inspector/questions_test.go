@@ -125,6 +125,41 @@ func TestQuestionsOfMany(t *testing.T) {
 	})
 }
 
+// distant is a store whose heads take a while to arrive.
+type distant struct{ *memstore.Store }
+
+func (s distant) Head(ctx context.Context, key store.ThreadKey) (*store.Head, error) {
+	time.Sleep(40 * time.Millisecond)
+	return s.Store.Head(ctx, key)
+}
+
+// TestListsFromFarAway: the threads of a page are not read one after the other.
+func TestListsFromFarAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		e := looptest.Start(t, db, nil, asker())
+		for i := range 50 {
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+				looptest.RunInput(fmt.Sprint(i), "r", looptest.UserSays("u", "hello")))
+			looptest.Collect(t, reply, err)
+			time.Sleep(time.Millisecond)
+		}
+		far := distant{db}
+		in := inspector.New(inspector.Config{Store: far, Indexed: func() bool { return true }})
+		began := time.Now()
+		list := looptest.Must(in.Questions(t.Context(), looptest.Alice, never, 50))(t)
+		if took := time.Since(began); len(list.Questions) != 100 || took > 4*40*time.Millisecond {
+			t.Errorf("%d questions take %s", len(list.Questions), took)
+		}
+		other := looptest.Start(t, far, nil, asker())
+		began = time.Now()
+		infos := looptest.Must(other.Keeper.Threads(t.Context(), looptest.Alice, never, 50))(t)
+		if took := time.Since(began); len(infos) != 50 || took > 4*40*time.Millisecond {
+			t.Errorf("%d threads take %s", len(infos), took)
+		}
+	})
+}
+
 // TestQuestionsAtOnce: threads that began to ask in the same millisecond are in pages in the order of
 // their last activity, each once.
 func TestQuestionsAtOnce(t *testing.T) {

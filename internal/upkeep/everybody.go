@@ -31,21 +31,20 @@ func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time,
 	if err != nil {
 		return nil, thread.ReadError(store.ThreadKey{}, err)
 	}
-	shown := make([]threads.Info, 0, len(heads))
+	heads = slices.DeleteFunc(heads, func(h store.Head) bool {
+		return h.Unreadable != nil && h.User == "" // it is damaged, and nobody's
+	})
+	shown, err := e.Keeper.listed(ctx, heads, func(h *store.Head) holdfast.Principal {
+		return holdfast.Principal{Tenant: tenant, User: h.User}
+	})
+	users := make(map[string]string, len(heads))
 	for i := range heads {
-		if heads[i].Unreadable != nil && heads[i].User == "" {
-			continue // it is damaged, and nobody's
-		}
-		info, err := e.Keeper.listed(ctx, holdfast.Principal{Tenant: tenant, User: heads[i].User}, &heads[i])
-		if err != nil {
-			return nil, err
-		}
-		if info != nil {
-			info.User = heads[i].User
-			shown = append(shown, *info)
-		}
+		users[heads[i].Key.Thread] = heads[i].User
 	}
-	return shown, nil
+	for i := range shown {
+		shown[i].User = users[shown[i].ID]
+	}
+	return shown, err
 }
 
 // newest walks all heads and keeps those to list.

@@ -325,8 +325,7 @@ func (k *Keeper) children(
 			}
 			continue
 		}
-		info, err := k.listed(ctx, who,
-			&store.Head{Key: store.ThreadKey{Tenant: key.Tenant, Thread: child}, Unreadable: err})
+		info, err := inList(&store.Head{Key: store.ThreadKey{Tenant: key.Tenant, Thread: child}}, err)
 		if err != nil {
 			return nil, err
 		}

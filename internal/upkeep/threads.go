@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/codes"
-	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -23,45 +22,41 @@ func (k *Keeper) Threads(
 	if err != nil {
 		return nil, thread.ReadError(store.ThreadKey{}, err)
 	}
+	return k.listed(ctx, heads, func(*store.Head) holdfast.Principal { return who })
+}
+
+// readsAtOnce is how many of a list's threads are read at a time: a store may be far away.
+const readsAtOnce = 16
+
+// listed describes the threads of a list, of whose heads the store knows this much. It leaves out those
+// that are not there, or not the user's who is to have them.
+func (k *Keeper) listed(
+	ctx context.Context, heads []store.Head, whose func(*store.Head) holdfast.Principal,
+) ([]threads.Info, error) {
+	read, failed := make([]*threads.Info, len(heads)), make([]error, len(heads))
+	routine.Each(len(heads), readsAtOnce, func(i int) {
+		h := &heads[i]
+		failed[i] = routine.Caught(func() (err error) {
+			err = h.Unreadable
+			if err == nil {
+				read[i], err = k.info(ctx, whose(h), h.Key.Thread)
+			}
+			if err != nil {
+				read[i], err = inList(h, err)
+			}
+			return err
+		})
+	})
 	list := make([]threads.Info, 0, len(heads))
-	for i := range heads {
-		info, err := k.listed(ctx, who, &heads[i])
-		if err != nil {
-			return nil, err
+	for i, info := range read {
+		if failed[i] != nil {
+			return nil, failed[i]
 		}
 		if info != nil {
 			list = append(list, *info)
 		}
 	}
 	return list, nil
-}
-
-// listed describes a thread in a list, of whose head the store knows this much: nil for
-// one that is not there, or is somebody else's. One that cannot be read is listed too.
-func (k *Keeper) listed(ctx context.Context, who holdfast.Principal, h *store.Head) (*threads.Info, error) {
-	err := h.Unreadable
-	if err == nil {
-		var info *threads.Info
-		if info, err = k.info(ctx, who, h.Key.Thread); err == nil {
-			return info, nil
-		}
-	}
-	err = thread.ReadError(h.Key, err)
-	pub := holdfast.AsError(err)
-	switch {
-	case pub.Code == codes.NotFound:
-		return nil, nil
-	case !thread.Unreadable(err):
-		return nil, err
-	}
-	return &threads.Info{
-		ID:        h.Key.Thread,
-		Status:    threads.StatusUnreadable,
-		Code:      pub.Code,
-		Text:      agui.FullText(pub),
-		UpdatedAt: h.UpdatedAt,
-		ETag:      thread.PublicETag(h.ETag),
-	}, nil
 }
 
 // Thread describes one thread, with its size in bytes.
