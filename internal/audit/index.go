@@ -61,7 +61,7 @@ func (m *Mender) compare(ctx context.Context, key store.ThreadKey) (c *store.Com
 	}
 	c = &store.Commit{
 		Key:       key,
-		ID:        m.newID("c"),
+		ID:        thread.UnseenCommit(head.ETag, m.newID("c")),
 		Expect:    head.Position(),
 		User:      head.User,
 		Fence:     head.Fence,

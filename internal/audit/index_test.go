@@ -73,5 +73,9 @@ func TestMender(t *testing.T) {
 		if looptest.Must(db.Head(t.Context(), right.Key))(t).ETag != "c1" {
 			t.Error("what was right was written to")
 		}
+		mended := looptest.Must(db.Head(t.Context(), before.Key))(t).ETag
+		if mended == "c1" || thread.PublicETag(mended) != "c1" {
+			t.Errorf("the ETag that clients are told of a mended thread: that of %s", mended)
+		}
 	})
 }

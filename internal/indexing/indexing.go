@@ -284,7 +284,7 @@ func (x *Walk) list(ctx context.Context, key store.ThreadKey) (bool, error) {
 	}
 	c := &store.Commit{
 		Key:       key,
-		ID:        x.cfg.NewID("c"),
+		ID:        thread.UnseenCommit(t.Head.ETag, x.cfg.NewID("c")),
 		Expect:    t.Head.Position(),
 		User:      t.Head.User,
 		Fence:     t.Head.Fence,

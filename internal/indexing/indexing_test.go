@@ -86,6 +86,8 @@ func TestIndexing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask(t, old, "e")
+		etag := func() string { return looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "a"))(t).ETag }
+		before := etag()
 		e = looptest.Start(t, shared, newest, asking())
 		if err := old.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -94,6 +96,9 @@ func TestIndexing(t *testing.T) {
 		got := e.Keeper.Index()
 		if asks(t, shared) != 5 || !got.Complete || got.Entered != 4 || got.Pass != 2 || got.Threads != 5 {
 			t.Errorf("%d threads are listed: %+v", asks(t, shared), got)
+		}
+		if etag() != before {
+			t.Errorf("the ETag of a thread was %s before it was entered, and is %s", before, etag())
 		}
 		err := shared.Announce(t.Context(), "again", time.Hour)
 		if err == nil {
