@@ -46,7 +46,7 @@ type Inspection struct {
 	Summary
 	// Owner is the process that runs the thread; empty if none does.
 	Owner string
-	// ETag is the id of the thread's last commit.
+	// ETag is the id of the last commit that changed what clients see of the thread.
 	ETag string
 	// Agent is the agent of the current run, or else of the last one.
 	Agent string

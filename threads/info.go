@@ -75,7 +75,7 @@ type Info struct {
 	OutsideCalls []OutsideCall `json:"outsideCalls,omitempty"`
 	// UpdatedAt is the time of the thread's last commit.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// ETag is the id of the thread's last commit.
+	// ETag is the id of the last commit that changed what clients see of the thread.
 	ETag string `json:"etag"`
 	// Parent is the thread that this one was forked from; empty if it is not a fork.
 	Parent string `json:"parentThreadId,omitempty"`

@@ -62,7 +62,7 @@ func Summarize(ctx context.Context, db store.Reader, key store.ThreadKey) (*Summ
 // Inspection is a thread as a person can read it.
 type Inspection struct {
 	Summary
-	Owner, ETag string // the process that runs it, if any; the id of the last commit
+	Owner, ETag string // the process that runs it, if any; what clients are told
 	Agent, Run  string // of the running or last run
 	// Outcome, Code and Text say how the last run ended.
 	Outcome    holdfast.Outcome
@@ -121,7 +121,12 @@ func Inspect(ctx context.Context, db store.Store, key store.ThreadKey, checkpoin
 	if err != nil {
 		return nil, err
 	}
-	in := &Inspection{Summary: *summary, Owner: all.head.Process, ETag: all.head.ETag, Problems: all.check()}
+	in := &Inspection{
+		Summary:  *summary,
+		Owner:    all.head.Process,
+		ETag:     thread.PublicETag(all.head.ETag),
+		Problems: all.check(),
+	}
 	if in.Size, err = db.Size(ctx, key); err != nil {
 		return nil, fmt.Errorf("read thread %s: %w", key, err)
 	}

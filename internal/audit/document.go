@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -46,7 +47,7 @@ type DocumentHead struct {
 	User      string      `json:"user"`              // who owns the thread
 	Fence     store.Fence `json:"fence"`             // of the last acquisition
 	Process   string      `json:"process,omitempty"` // that runs it; empty if none does
-	ETag      string      `json:"etag"`              // id of the last commit
+	ETag      string      `json:"etag"`              // what clients are told
 	Next      uint64      `json:"next"`              // number of the next record
 	UpdatedAt time.Time   `json:"updatedAt"`         // when it was last active
 }
@@ -141,7 +142,7 @@ func (all *everything) document() *Document {
 			User:      h.User,
 			Fence:     h.Fence,
 			Process:   h.Process,
-			ETag:      h.ETag,
+			ETag:      thread.PublicETag(h.ETag),
 			Next:      h.Next,
 			UpdatedAt: h.UpdatedAt,
 		},
