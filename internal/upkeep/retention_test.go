@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -50,6 +51,56 @@ func TestRetention(t *testing.T) {
 			t.Errorf("after eight days the idle thread is still there: %v", err)
 		}
 		looptest.Succeeded(t, looptest.Resumed(t, e, "stopped", "r2"))
+	})
+}
+
+// TestRetentionIsUnseen: that retention is through with a thread is noted in its state, and nobody who has
+// read the thread sees it; that it has removed something is seen.
+func TestRetentionIsUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		db := memstore.New()
+		e := looptest.Start(t, db, func(c *looptest.Config) {
+			c.Retention = upkeep.Retention{Every: time.Hour, Checkpoints: 2 * day}
+			c.Lease = time.Hour
+		}, looptest.Traveller(&looptest.Notebook{}))
+		looptest.Posted(t, e, looptest.RunInput("t", "r", looptest.UserSays("u1", "go")))
+		read := func() string { return looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).ETag }
+		tidied := func() uint64 {
+			head := looptest.Must(db.Head(t.Context(), looptest.KeyOf("t")))(t)
+			return looptest.Must(thread.DecodeState(head.State))(t).Tidied
+		}
+		for _, c := range []struct {
+			what   string
+			change func() error
+		}{
+			{"a run", func() error { return nil }},
+			{"a title", func() error {
+				title := "another"
+				_, err := upkeep.Titles{Keeper: e.Keeper}.Describe(t.Context(), looptest.Alice, "t", "",
+					threads.Description{Title: &title})
+				return err
+			}},
+			{"a mark", func() error {
+				_, err := e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
+				return err
+			}},
+		} {
+			if err := c.change(); err != nil {
+				t.Fatalf("%s: %v", c.what, err)
+			}
+			etag := read()
+			time.Sleep(2 * time.Hour)
+			if tidied() == 0 || read() != etag {
+				t.Errorf("%s: the ETag was %s, and is %s; retention was through at record %d", c.what, etag, read(),
+					tidied())
+			}
+		}
+		etag := read()
+		time.Sleep(3 * day)
+		if n := len(looptest.Checkpoints(t, e, "t")); n != 1 || read() == etag {
+			t.Errorf("of %d checkpoints that are left, the ETag is still %s", n, etag)
+		}
 	})
 }
 
