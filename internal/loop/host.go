@@ -72,6 +72,7 @@ func NewHost(cfg Config, process string, l lease) *Host {
 		h.slowness = &journal.Slowness{}
 	}
 	h.Context, h.Stop = context.WithCancelCause(context.Background())
+	context.AfterFunc(h.Context, h.Read.Kept.Close)
 	h.Writers = routine.NewPool(h.Context, warmWriters)
 	return h
 }

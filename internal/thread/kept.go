@@ -28,6 +28,7 @@ type Kept struct {
 	bytes   int64 // what they take together
 	uses    uint64
 	expiry  *time.Timer // runs while something is kept
+	closed  bool
 }
 
 // keptHistory is one of them. Its history is not changed any more.
@@ -62,7 +63,7 @@ func (k *Kept) Put(key store.ThreadKey, etag, leaf string, h *History) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.drop(key)
-	if kept.bytes > keptTotal {
+	if k.closed || kept.bytes > keptTotal {
 		return
 	}
 	k.threads[key], k.bytes = kept, k.bytes+kept.bytes
@@ -101,6 +102,18 @@ func (k *Kept) History(key store.ThreadKey, etag, leaf string) *History {
 		h.Path, h.Raw, h.domain = slices.Clip(h.Path), slices.Clip(h.Raw), slices.Clip(h.domain)
 	}
 	return h
+}
+
+// Close forgets all, for a process that runs no more threads. Nothing is kept from then on.
+func (k *Kept) Close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed, k.bytes = true, 0
+	clear(k.threads)
+	if k.expiry != nil {
+		k.expiry.Stop()
+		k.expiry = nil
+	}
 }
 
 // Committed notes a commit that has succeeded. One that changes no messages leaves the history

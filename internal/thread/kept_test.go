@@ -71,6 +71,21 @@ func TestKept(t *testing.T) {
 	})
 }
 
+// TestKeptIsClosed: a process that stops leaves no timer, and nothing is kept for it any more.
+func TestKeptIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := NewKept()
+		a, h := keptThread("a", longHistory, 1)
+		for range 2 {
+			k.Put(a.Key, "c1", a.State.Leaf, h)
+			k.Close()
+			if kept(k, a) != nil || k.bytes != 0 || k.expiry != nil {
+				t.Errorf("%d bytes are left", k.bytes)
+			}
+		}
+	})
+}
+
 // TestKeptGrows: those who get a history add to it without seeing what the others add.
 func TestKeptGrows(t *testing.T) {
 	k := NewKept()
