@@ -185,13 +185,18 @@ func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 			whole[d.key].WriteString(d.text)
 		}
 	}
+	kept := map[itemKey]bool{}
+	for key, text := range whole {
+		stored, there := t.items[key]
+		kept[key] = there && stored == text.String()
+	}
 	offset := map[itemKey]int{}
 	for i := range records {
 		if n := len(a.Tags); n == 0 || a.Tags[n-1].Tag != records[i].Tag {
 			a.Tags = append(a.Tags, TagFrom{records[i].Number, records[i].Tag})
 		}
 		key, text := deltas[i].key, deltas[i].text
-		if kept, known := t.items[key]; !deltas[i].is || !known || kept != whole[key].String() {
+		if !deltas[i].is || !kept[key] {
 			a.Entries = append(a.Entries, LogEntry{Data: records[i].Data})
 			continue
 		}
@@ -263,7 +268,9 @@ func (n *LogEntry) whole(t *Texts) bool {
 	}
 	end := n.Offset
 	for _, length := range n.Lengths {
-		end += length
+		if end += length; n.Offset < 0 || length < 0 || end < 0 {
+			return false // it is damaged
+		}
 	}
 	text, there := t.items[itemKey{n.Kind, n.ID}]
 	return there && end <= len(text)
