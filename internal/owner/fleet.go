@@ -56,6 +56,13 @@ func (f *fleet) say(ctx context.Context, a *agents.Set, recovers bool) error {
 	return nil
 }
 
+// abilitiesOf reads what a process has said of itself.
+func abilitiesOf(about []byte) *abilities {
+	a := &abilities{}
+	a.silent = json.Unmarshal(about, a) != nil
+	return a
+}
+
 // any reports whether one of the other processes that live is as wanted. leaving is the owner that a
 // run has lost: it may still be among them.
 func (f *fleet) any(ctx context.Context, leaving string, wanted func(*abilities) bool) (bool, error) {
@@ -67,9 +74,7 @@ func (f *fleet) any(ctx context.Context, leaving string, wanted func(*abilities)
 		return false, err
 	}
 	for process, about := range described {
-		a := abilities{}
-		a.silent = json.Unmarshal(about, &a) != nil
-		if process != f.process && process != leaving && wanted(&a) {
+		if process != f.process && process != leaving && wanted(abilitiesOf(about)) {
 			return true, nil
 		}
 	}
@@ -99,12 +104,9 @@ func (f *fleet) heirs(ctx context.Context) (*heirs, error) {
 	}
 	living := map[string]*abilities{}
 	for process, about := range described {
-		if absent(process) {
-			continue // nobody waits for it
+		if !absent(process) { // nobody waits for one that is
+			living[process] = abilitiesOf(about)
 		}
-		a := &abilities{}
-		a.silent = json.Unmarshal(about, a) != nil
-		living[process] = a
 	}
 	known = newHeirs(f.process, living)
 	f.mu.Lock()
