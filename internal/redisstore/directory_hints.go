@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -22,17 +21,9 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // announcer writes them.
 type announcer struct {
-	client    redis.UniversalClient
-	keys      keys
-	values    *values
-	scripts   *scripts
-	clock     *clock.Remote
-	hints     *hints
-	peers     *peers
-	replicas  *replicas
-	directory *directory
-	sender    *sender
-	cluster   bool
+	*directory
+	sender  *sender
+	cluster bool
 }
 
 // commit writes the hints that are new and runs the commit script. The hint
@@ -66,7 +57,7 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
 			}
 			if moves {
-				for _, w := range s.directory.dates(want.owner, c.Key.Thread, want.minute) {
+				for _, w := range s.dates(want.owner, c.Key.Thread, want.minute) {
 					cmds = append(cmds, pipe.ZAdd(ctx, w.key, w.Z))
 				}
 			}

@@ -196,19 +196,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		written:  &s.formats.written,
 	}
 	s.owners = &owners{client: client, keys: k, clock: s.clock, peers: s.peers}
-	s.announcer = &announcer{
-		client:    client,
-		keys:      k,
-		values:    s.values,
-		scripts:   s.scripts,
-		clock:     s.clock,
-		hints:     s.hints,
-		peers:     s.peers,
-		replicas:  acks,
-		sender:    s.sender,
-		directory: s.directory,
-		cluster:   cluster,
-	}
+	s.announcer = &announcer{directory: s.directory, sender: s.sender, cluster: cluster}
 	return s
 }
 
