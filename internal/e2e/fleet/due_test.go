@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-agents/holdfast/contract"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/filestore"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
@@ -41,7 +42,7 @@ func dueThreads() int { return either(20, 10_000) }
 func rest(t *testing.T, s store.Store, n int) {
 	t.Helper()
 	active := time.Now().Add(-48 * time.Hour)
-	together(n, func(i int) {
+	routine.Each(n, atOnce, func(i int) {
 		st := thread.New()
 		c := &store.Commit{
 			Key:       store.ThreadKey{Tenant: "rests", Thread: fmt.Sprint("t", i)},
@@ -152,7 +153,7 @@ func p99(took []time.Duration) time.Duration {
 // waiting makes threads that wait for a call from outside, which expires at that time.
 func waiting(t *testing.T, e *looptest.Engine, s store.Store, n int, at time.Time) {
 	t.Helper()
-	together(n, func(i int) {
+	routine.Each(n, atOnce, func(i int) {
 		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
 			looptest.RunInput(fmt.Sprint("due", i), "r", looptest.UserSays("u1", "go")))
 		if err != nil {

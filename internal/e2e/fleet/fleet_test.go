@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
@@ -136,19 +137,8 @@ func join(t *testing.T, r *redistest.Server, pool int, agent holdfast.Agent, see
 	return m
 }
 
-// together calls f for 0 to n-1, some at a time.
-func together(n int, f func(i int)) {
-	var all sync.WaitGroup
-	places := make(chan struct{}, 64)
-	for i := range n {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			f(i)
-		})
-	}
-	all.Wait()
-}
+// atOnce is how many threads are written at a time.
+const atOnce = 64
 
 // own writes heads through the contract of the store, whose owners live and do nothing: they only keep
 // their leases.
@@ -173,7 +163,7 @@ func own(t *testing.T, r *redistest.Server, owners, heads int) {
 			}
 		})
 		t.Cleanup(func() { close(done); kept.Wait() })
-		together(heads/owners, func(i int) {
+		routine.Each(heads/owners, atOnce, func(i int) {
 			c := &store.Commit{
 				Key:       store.ThreadKey{Tenant: "acme", Thread: fmt.Sprintf("%s-%d", process, i)},
 				User:      "alice",

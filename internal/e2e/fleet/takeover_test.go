@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
@@ -129,7 +130,7 @@ func newCrew(t *testing.T, servers, runs int) *crew {
 		c.members = append(c.members, join(t, c.redis, 16, holdfast.Agent{Name: "a", Model: c.model}, seen))
 	}
 	for n, m := range c.members {
-		together(runs, func(i int) {
+		routine.Each(runs, atOnce, func(i int) {
 			thread := fmt.Sprintf("t%d-%d", n, i)
 			in := looptest.RunInput(thread, "r", looptest.UserSays("u", "go"))
 			if _, err := m.Owner.Post(t.Context(), looptest.Alice, "", in); err != nil {

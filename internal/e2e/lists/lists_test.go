@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/indexing"
 	"github.com/holdfast-agents/holdfast/internal/inspector"
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
@@ -135,36 +135,29 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // write writes the threads.
 func write(t *testing.T, db store.Store, states map[string]*thread.State, threads int) {
 	t.Helper()
-	var wg sync.WaitGroup
 	newest := time.Now().Add(-time.Hour)
-	const writers = 64
-	for w := range writers {
-		wg.Go(func() {
-			for i := w; i < threads; i += writers {
-				tenant, user, agent := looptest.Alice.Tenant, looptest.Alice.User, "calm"
-				switch {
-				case i%20 == 0:
-					agent = "asker"
-				case i%4 == 1:
-					user = fmt.Sprint("user", i%1000)
-				case i%4 == 3:
-					tenant = fmt.Sprint("tenant", i%100)
-				}
-				c := &store.Commit{
-					Key:       store.ThreadKey{Tenant: tenant, Thread: fmt.Sprint("t", i)},
-					ID:        fmt.Sprint("c", i),
-					Expect:    store.Position{Next: 1},
-					User:      user,
-					Fence:     store.Fence{Epoch: 1, Nonce: "f"},
-					UpdatedAt: newest.Add(-time.Duration(i) * time.Minute),
-				}
-				thread.Save(c, states[agent])
-				if err := db.Commit(t.Context(), c); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	const atOnce = 64
+	routine.Each(threads, atOnce, func(i int) {
+		tenant, user, agent := looptest.Alice.Tenant, looptest.Alice.User, "calm"
+		switch {
+		case i%20 == 0:
+			agent = "asker"
+		case i%4 == 1:
+			user = fmt.Sprint("user", i%1000)
+		case i%4 == 3:
+			tenant = fmt.Sprint("tenant", i%100)
+		}
+		c := &store.Commit{
+			Key:       store.ThreadKey{Tenant: tenant, Thread: fmt.Sprint("t", i)},
+			ID:        fmt.Sprint("c", i),
+			Expect:    store.Position{Next: 1},
+			User:      user,
+			Fence:     store.Fence{Epoch: 1, Nonce: "f"},
+			UpdatedAt: newest.Add(-time.Duration(i) * time.Minute),
+		}
+		thread.Save(c, states[agent])
+		if err := db.Commit(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	})
 }
