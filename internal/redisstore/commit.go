@@ -156,5 +156,9 @@ func (s *Store) Delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	parent, _ := fields[3].(string)
 	// Those that cannot be read are found wrong by the readers of the lists.
 	listings, _ := s.directory.listingsIn(key, fields)
-	return s.announcer.unlist(ctx, head, s.directory.wanted(head, listings, parent))
+	again, err := s.announcer.unlist(ctx, head, s.directory.wanted(head, listings, parent))
+	if again {
+		_, err = s.Mend(ctx, key)
+	}
+	return err
 }

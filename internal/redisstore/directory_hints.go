@@ -114,8 +114,9 @@ func (s *announcer) exec(ctx context.Context, r *request) (int, error) {
 	return s.sender.submit(ctx, r)
 }
 
-// unlist removes the hints of a deleted thread. The lists of spans and that of processes stay.
-func (s *announcer) unlist(ctx context.Context, head *store.Head, hints []want) error {
+// unlist removes the hints of a deleted thread. The lists of spans and that of processes stay. It reports
+// whether there is such a thread again: then it may have taken hints of that one.
+func (s *announcer) unlist(ctx context.Context, head *store.Head, hints []want) (again bool, err error) {
 	owner := holdfast.Principal{Tenant: head.Key.Tenant, User: head.User}
 	stays := []string{s.keys.days(owner.Tenant), s.keys.threadsOf(owner).spans, s.keys.leases()}
 	pipe := s.client.Pipeline()
@@ -125,8 +126,9 @@ func (s *announcer) unlist(ctx context.Context, head *store.Head, hints []want) 
 			pipe.ZRem(ctx, w.key, w.Member)
 		}
 	}
+	there := pipe.Exists(ctx, s.keys.thread(tag(head.Key)))
 	if _, err := pipe.Exec(ctx); err != nil {
-		return failed("unlist thread "+head.Key.String(), err)
+		return false, failed("unlist thread "+head.Key.String(), err)
 	}
-	return nil
+	return there.Val() > 0, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,6 +95,31 @@ func TestReenteredMeanwhile(t *testing.T) {
 		t.Fatalf("%d pipelines, %v", pipelines, err)
 	}
 	wantDue(t, writer, 1, "a 1000")
+}
+
+// TestMadeAgainWhileUnlisted: a thread that is made again as soon as it is deleted, and before it has been taken
+// off the lists, is in them afterwards.
+func TestMadeAgainWhileUnlisted(t *testing.T) {
+	t.Parallel()
+	s, at := openShared(t), time.Unix(1_000, 0)
+	made := func(c *store.Commit) { dueAt(at)(c); c.UpdatedAt = at }
+	other := openBetween(t, s)
+	key := aThread("a")
+	advance(t, s, key, made)
+	var once sync.Once
+	ctx := context.WithValue(t.Context(), removed{}, func() { once.Do(func() { advance(t, s, key, made) }) })
+	head, err := s.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Delete(ctx, key, head.Position()); err != nil {
+		t.Fatal(err)
+	}
+	wantDue(t, s, 1, "a 1000")
+	all, err := s.Everybody(t.Context(), "acme", time.Time{}, 10)
+	if err != nil || len(all) != 1 {
+		t.Errorf("the tenant has %d threads, %v, want 1", len(all), err)
+	}
 }
 
 // TestMendsWhatIsLost: a thread that Redis has lost from all lists, as after a backup of some

@@ -271,12 +271,21 @@ func TestFollowCost(t *testing.T) {
 // between does after each pipeline of a client what the context of its call holds.
 type between struct{}
 
-// meanwhile is the key of a func() in a context.
+// meanwhile is the key of a func() in a context, and removed of one that is called after each script instead.
 type meanwhile struct{}
+type removed struct{}
 
 func (between) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if do, ok := ctx.Value(removed{}).(func()); ok && err == nil && strings.HasPrefix(cmd.Name(), "eval") {
+			do()
+		}
+		return err
+	}
+}
 
 func (between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
