@@ -72,6 +72,11 @@ var proofs = []struct {
 		why:      "CopilotKit's runtime has a hundred dependencies, which are not installed here",
 	},
 	{
+		page:     "docs/resumable.md",
+		language: "sh",
+		why:      "clients/js/test/resumable.test.mjs runs the script with these options, in make clients",
+	},
+	{
 		page:     "docs/protocol.md",
 		language: "json",
 		why: "the forms of an error and of an image, without the words and the data of one; " +
