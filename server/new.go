@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/metrics"
 	"github.com/holdfast-agents/holdfast/internal/operator"
 	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/pace"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/stores"
 	"github.com/holdfast-agents/holdfast/internal/turns"
@@ -74,7 +75,10 @@ func (s *Server) wire() (err error) {
 		s.cfg.Observer, observe.Observer{Committed: s.replayed})
 	s.limits, s.circuits, s.heavy = s.limiter(), newCircuits(&s.cfg, s.store), turns.NewHeavy()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
-	if s.engine, err = owner.New(s.loopConfig()); err != nil {
+	cfg := s.loopConfig()
+	cfg.Pace = pace.New()
+	s.metrics.CallsWaiting(cfg.Pace.Waiting)
+	if s.engine, err = owner.New(cfg); err != nil {
 		return err
 	}
 	s.serveAgents(s.cfg, s.engine.Agents())

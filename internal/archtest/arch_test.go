@@ -140,6 +140,7 @@ var rules = map[string]rule{
 		ours: []string{"", "internal/clock"},
 		why:  "turns is a leaf: whose turn it is says a caller, and nothing else",
 	},
+	"internal/pace": {why: "pace is a leaf: it knows when calls were refused, and calls nothing"},
 	"internal/circuit": {
 		ours: []string{"failure", "store", "internal/routine"},
 		why:  "circuits know what models are called and how their calls ended; they call no model",
@@ -191,6 +192,7 @@ var rules = map[string]rule{
 			"internal/headers",
 			"internal/hooks",
 			"internal/journal",
+			"internal/pace",
 			"internal/prompt",
 			"internal/quota",
 			"internal/routine",
@@ -580,6 +582,7 @@ var rules = map[string]rule{
 			"internal/netguard",
 			"internal/operator",
 			"internal/owner",
+			"internal/pace",
 			"internal/quota",
 			"internal/routine",
 			"model",

@@ -36,6 +36,9 @@ func (r *run) complete() error {
 func (t *attempts) untilAnswered() error {
 	r := t.r
 	for {
+		if err := r.await(t.next); err != nil {
+			return err
+		}
 		if err := t.choose(); err != nil {
 			return err
 		}
@@ -48,10 +51,11 @@ func (t *attempts) untilAnswered() error {
 		m := &r.models[r.model]
 		t.tries[r.model]++
 		t.asking.Model = m.Model
-		a := t.next()
+		a := t.begin()
 		err := a.observed(&t.asking)
 		if err == nil {
 			r.host.Config.Circuit.Report(m.Circuit, "", 0)
+			r.repeats = false
 			t.count++
 			t.past = 0
 			if done, err := a.settle(); done || err != nil {
@@ -74,8 +78,8 @@ func (t *attempts) untilAnswered() error {
 	}
 }
 
-// next returns the next try.
-func (t *attempts) next() *completion {
+// begin returns the next try.
+func (t *attempts) begin() *completion {
 	a := &completion{
 		r:         t.r,
 		retake:    t.retake,
@@ -142,6 +146,12 @@ func (t *attempts) choose() error {
 // pick returns the model to ask, and whether its circuit is closed, as open says.
 func (t *attempts) pick(open func(string) (time.Time, bool)) (at int, healthy bool) {
 	return t.r.models.Pick(t.r.model, func(i int) bool { return t.over[i] }, open)
+}
+
+// next returns the place of the model that is asked next, unless its circuit opens before.
+func (t *attempts) next() int {
+	at, _ := t.pick(t.r.host.Config.Circuit.Open)
+	return at
 }
 
 // move has the run ask another model from now on. The text that the last one has shown is
@@ -300,7 +310,11 @@ func (t *attempts) last(failed *holdfast.ModelError, err error) error {
 // report tells the circuit and the observer of a try that failed.
 func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 	m := &t.r.models[t.r.model]
-	t.r.host.Config.Circuit.Report(m.Circuit, reported(failed), failed.RetryAfter)
+	kind := reported(failed)
+	t.r.host.Config.Circuit.Report(m.Circuit, kind, failed.RetryAfter)
+	if kind == failure.Rate || kind == failure.Overloaded {
+		t.r.host.Config.Pace.Refused(m.Circuit, int(t.r.host.Living.Load()), failed.RetryAfter)
+	}
 	t.r.host.Config.Observer.ModelFailed(t.r.place(), observe.ModelFailure{
 		Provider:  m.Provider,
 		Model:     m.ID,

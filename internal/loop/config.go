@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/dataformat"
+	"github.com/holdfast-agents/holdfast/internal/pace"
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/turns"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -115,6 +116,9 @@ type Config struct {
 	ModelTriesOf map[string]int
 	// Circuit says which models others have found broken; nil means that nobody knows.
 	Circuit Circuit
+	// Pace has the model calls wait that runs repeat which were taken over; nil means lines of its
+	// own.
+	Pace *pace.Lines
 	// Random returns numbers from 0 up to 1, which spread the tries of many runs. It may be
 	// nil.
 	Random func() float64

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/pace"
 	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
@@ -26,6 +28,8 @@ type Host struct {
 	// Process names this process among the owners of threads.
 	Process string
 	lease   lease
+	// Living is how many processes live, as they were last counted; 0 before.
+	Living atomic.Int64
 	// slowness is that of the store; nil if nobody asks for it.
 	slowness *journal.Slowness
 
@@ -60,6 +64,9 @@ func NewHost(cfg Config, process string, l lease) *Host {
 	}
 	if cfg.Circuit == nil {
 		cfg.Circuit = closed{}
+	}
+	if cfg.Pace == nil {
+		cfg.Pace = pace.New()
 	}
 	h := &Host{
 		Config:   cfg,

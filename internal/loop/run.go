@@ -63,6 +63,8 @@ type run struct {
 	busy    bool
 	log     *slog.Logger // with the id of the run's trace, if it has one
 	resumed bool
+	// repeats means that the run was taken over, and no model has answered it here yet.
+	repeats bool
 	side    bool // see SideRun
 	// cancelled means that the run is continued only to be ended.
 	cancelled bool

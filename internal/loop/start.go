@@ -36,6 +36,8 @@ type Start struct {
 	Live *state.Live
 	// Resumed means that the run, or the one that it continues, was begun before.
 	Resumed bool
+	// TakenOver means that the run has begun in another process.
+	TakenOver bool
 	// Side means that the run is stored nowhere, and makes one answer.
 	Side bool
 	// Cancelled means that the run is continued only to be ended.
@@ -61,6 +63,7 @@ func (s *Start) run(h *Host) *run {
 		doubted:   s.Doubted,
 		live:      s.Live,
 		resumed:   s.Resumed,
+		repeats:   s.TakenOver,
 		side:      s.Side,
 		cancelled: s.Cancelled,
 	}

@@ -19,17 +19,28 @@ type modelMetrics struct {
 	fallbacks *prometheus.CounterVec
 	// open counts the circuits of a model that are open now; it is nil until the server says.
 	open *atomic.Pointer[func(provider, model string) int]
+	// waiting counts the calls that wait for their turn now; it is nil until the server says.
+	waiting *atomic.Pointer[func() int]
 }
 
 func newModelMetrics(f promauto.Factory) modelMetrics {
-	return modelMetrics{
+	m := modelMetrics{
 		failures: f.NewCounterVec(counter("holdfast_model_failures_total",
 			"Attempts of model calls that failed, by whose model it is and the kind of the failure."),
 			[]string{"provider", "model", "kind"}),
 		fallbacks: f.NewCounterVec(counter("holdfast_model_fallbacks_total",
 			"Runs that left a model for another one of their agent."), []string{"agent", "from", "to"}),
-		open: &atomic.Pointer[func(provider, model string) int]{},
+		open:    &atomic.Pointer[func(provider, model string) int]{},
+		waiting: &atomic.Pointer[func() int]{},
 	}
+	f.NewGaugeFunc(prometheus.GaugeOpts{Name: "holdfast_model_calls_waiting",
+		Help: "Model calls of runs that were taken over, which wait for their turn now."}, func() float64 {
+		if count := m.waiting.Load(); count != nil {
+			return float64((*count)())
+		}
+		return 0
+	})
+	return m
 }
 
 // zero creates the series of an agent's models: one for each kind of failure, and one for
@@ -74,6 +85,9 @@ func (c circuitCollector) Collect(ch chan<- prometheus.Metric) {
 
 // CircuitsOpen says how to count the open circuits of a model at each scrape.
 func (m *Metrics) CircuitsOpen(open func(provider, model string) int) { m.models.open.Store(&open) }
+
+// CallsWaiting says how to count the model calls that wait for their turn at each scrape.
+func (m *Metrics) CallsWaiting(count func() int) { m.models.waiting.Store(&count) }
 
 // modelFailed counts the failed attempt. An extension's own kind is other, and so is a failure
 // without one.

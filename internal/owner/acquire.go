@@ -56,7 +56,7 @@ func (c *claims) acquire(ctx context.Context, at holdfast.Iteration, b *begun) e
 	var place *slot
 	if b.start != nil {
 		take := c.places.take
-		if b.elsewhere {
+		if b.start.TakenOver {
 			take = c.places.hold
 		}
 		var err error

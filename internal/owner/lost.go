@@ -51,7 +51,7 @@ type losses struct {
 	// looked is when everything was last looked at that lost owners have left.
 	looked clock.Moment
 	// living is how many processes live, as they were last counted; 0 before.
-	living atomic.Int64
+	living *atomic.Int64
 }
 
 // round is how far this process has come with what an owner has left.

@@ -22,9 +22,8 @@ type begun struct {
 	accepted func()         // called once the store has accepted the commit
 	dropped  func()         // called if the commit was unsure and did not land; may be nil
 	unsure   bool           // it is not known yet whether the commit has landed; see acquire
-	// elsewhere means that the run has begun in another process.
-	elsewhere bool
-	messages  *thread.Undecoded // its messages then
+	// messages are those of a run that was taken over.
+	messages *thread.Undecoded
 }
 
 // acquisition prepares a commit after which process owns the thread, or nobody if process

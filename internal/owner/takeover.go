@@ -50,11 +50,10 @@ func (o *takeovers) takeOver(
 		return nil, nil, err
 	}
 	return &begun{
-		start:     lost.start,
-		c:         c,
-		seq:       lost.seq,
-		messages:  lost.messages,
-		elsewhere: true,
+		start:    lost.start,
+		c:        c,
+		seq:      lost.seq,
+		messages: lost.messages,
 		accepted: func() {
 			o.cfg.Limits.Wrote(t.Place().Principal, thread.BytesOf(c))
 			o.cfg.Observer.TakenOver(t.Place(), observe.TakeoverDone, "")
@@ -124,6 +123,7 @@ func (h *house) readOrphan(ctx context.Context, t *thread.Thread, agent *agents.
 		Recorded:  found.Recorded,
 		Doubted:   found.Started,
 		Resumed:   true,
+		TakenOver: true,
 		Cancelled: how.cancelled,
 	}
 	found.StartAgain(o.start.State)

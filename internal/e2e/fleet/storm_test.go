@@ -9,8 +9,8 @@ import (
 )
 
 // TestStorm: the calls that takeovers repeat do not all come at once. A provider that allows so many
-// calls a second gets at most twice as many in any second, and all runs end well. Only make fleet runs
-// it, and it fails: so far, nothing spreads these calls.
+// calls a second gets at most half as many more in any second, and refuses as many as for a tenth of the
+// runs; all of these end well. Only make fleet runs it: packages pace and loop test it in virtual time.
 func TestStorm(t *testing.T) {
 	if !measured() {
 		t.Skip("only make fleet runs it")
@@ -51,7 +51,8 @@ func TestStorm(t *testing.T) {
 	}
 	say("| %d runs of one of %d servers, %d calls allowed | %d | %d | %s |", runs, servers, allows, most, c.model.no,
 		took)
-	if most > 2*allows {
-		t.Errorf("the provider, which allows %d calls a second, gets %d in one", allows, most)
+	if most > allows*3/2 || c.model.no > runs/10 {
+		t.Errorf("the provider, which allows %d calls a second, gets %d in one, and refuses %d", allows, most,
+			c.model.no)
 	}
 }
