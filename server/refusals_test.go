@@ -76,6 +76,11 @@ var requestsOf = map[string][]string{
 	"POST /maintenance/backup":            {`{"dir":"/x"}`},
 	"POST /threads/import":                {`{"kind":"nonsense"}`},
 	"GET /threads":                        {"", "?user=*"},
+	"POST /ai-sdk/{agent}": {
+		`{"id":"T","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
+		`{"id":"T","trigger":"regenerate-message"}`,
+	},
+	"GET /ai-sdk/{agent}/{thread}/stream": {"", "?after=1-x"},
 	"POST /copilotkit": {
 		`{"method":"info"}`,
 		`{"method":"agent/run","params":{"agentId":"plain"},"body":` +

@@ -3,7 +3,11 @@ package agui
 // The carriers of events to clients: frames, the streams that are made of them, and pages of a
 // run's log.
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/holdfast-agents/holdfast"
+)
 
 // Frame is the content of one Server-Sent Event. Without an ID it is not a record of
 // the log, but part of a prelude or a notice.
@@ -34,8 +38,19 @@ type Reply struct {
 	Frames   iter.Seq2[[]Frame, error]
 	// Held is what the first frames hold in memory, before they are asked for.
 	Held int64
+	// Notice, if set, has the frames that say that the stream ends before its run does, because
+	// of the error; by default they are those of a RUN_ERROR.
+	Notice func(*holdfast.Error) []Frame
 	// Side means that the run is stored nowhere: nobody can come back for what they miss.
 	Side bool
+}
+
+// Cut returns the frames that say that the stream ends before its run does.
+func (r *Reply) Cut(e *holdfast.Error) []Frame {
+	if r.Notice != nil {
+		return r.Notice(e)
+	}
+	return []Frame{{Data: Append(nil, NewRunError(e))}}
 }
 
 // Whole is Frames with each event in one piece.

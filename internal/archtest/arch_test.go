@@ -154,6 +154,11 @@ var rules = map[string]rule{
 		ours: []string{"", "codes", "failure", "internal/strictjson"},
 		why:  "agui is the protocol and nothing else: no I/O, no stores, no HTTP",
 	},
+	"internal/aisdk": {
+		ours: []string{"", "codes", "threads", "internal/agui", "internal/strictjson", "internal/thread"},
+		why: "aisdk is another protocol in the words of agui, and nothing else; of threads it knows " +
+			"what marks on results mean",
+	},
 	"internal/thread": {
 		ours: []string{
 			"",
@@ -340,6 +345,7 @@ var rules = map[string]rule{
 			"store",
 			"threads",
 			"internal/agui",
+			"internal/aisdk",
 			"internal/clock",
 			"internal/connections",
 			"internal/figures",

@@ -241,5 +241,5 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 	return slices.Concat(runs.routes(), (&callAPI{c.Calls, m.Bodies}).routes(), threads.routes(), history.routes(),
 		upkeep.routes(), (&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
 		(&transferAPI{c.Transfer, m.Bodies}).routes(), agents.routes(), console.routes(), kit.routes(),
-		(&copilotKitThreads{kit, threads, c.Upkeep}).routes())
+		(&copilotKitThreads{kit, threads, c.Upkeep}).routes(), (&aiSDK{kit, threads}).routes())
 }

@@ -419,10 +419,13 @@ func TestTraceparent(t *testing.T) {
 		},
 	}
 	s := serve(t, f, func(c *Config) { c.Agents = oneAgent{} })
-	for _, path := range []string{"/runs", "/agents/helper/runs", "/copilotkit/agent/helper/run"} {
+	for path, body := range map[string]string{
+		"/runs": minimal, "/agents/helper/runs": minimal, "/copilotkit/agent/helper/run": minimal,
+		"/ai-sdk/helper": chatBody,
+	} {
 		got = nil
 		for _, header := range [][]string{{"Traceparent", parent}, {"traceparent", "00-" + parent}, {}} {
-			do(t, "POST", s.URL+path, minimal, append(header, "Content-Type", "application/json")...)
+			do(t, "POST", s.URL+path, body, append(header, "Content-Type", "application/json")...)
 		}
 		if want := []string{parent, "", ""}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q", path, got)

@@ -68,7 +68,9 @@ const (
 )
 
 // runRoutes are the routes by which runs are started.
-var runRoutes = []string{routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun, routeCopilotKitSuggest}
+var runRoutes = []string{
+	routeRuns, routeAgentRuns, routeCopilotKit, routeCopilotKitRun, routeCopilotKitSuggest, routeAISDK,
+}
 
 // methodsOf returns the methods that a preflight allows.
 func methodsOf(routes []route) string {

@@ -261,7 +261,7 @@ func (s *streaming) broken(err error) ending {
 }
 
 // cut ends a stream whose run continues. Stock clients take a clean end for success,
-// so they get a RUN_ERROR, which is a notice, not a record, and has no id.
+// so they get an error, such as a RUN_ERROR, which is a notice, not a record, and has no id.
 func (s *streaming) cut(err error) ending {
 	e := holdfast.AsError(err)
 	if e.Code != codes.StreamCut && s.ctx.Err() == nil {
@@ -269,7 +269,7 @@ func (s *streaming) cut(err error) ending {
 	}
 	if !s.resumes {
 		// As below, an error means that the client has gone.
-		_ = s.frames([]agui.Frame{{Data: agui.Append(nil, agui.NewRunError(e))}})
+		_ = s.frames(s.reply.Cut(e))
 	}
 	// An error means that the client has gone, and nothing can be done for it.
 	if s.flush() != nil {

@@ -1,0 +1,57 @@
+// Package aisdk is the protocol of the Vercel AI SDK: what its clients post, the UI message
+// stream that they read, and their form of a history. It turns all of it into the words of
+// AG-UI and back, so that a thread is the same whichever client shows it. It is pure: no I/O, no
+// clock, no goroutines. If the AI SDK changes a name, only this package changes.
+package aisdk
+
+import (
+	"encoding/json"
+
+	"github.com/holdfast-agents/holdfast"
+)
+
+// Version is the major version of the AI SDK that a client has.
+type Version int
+
+// The versions whose streams differ.
+const (
+	// V5 knows no approvals, and neither it nor V6 can take back what it shows.
+	V5 Version = 5
+	V6 Version = 6
+	V7 Version = 7
+)
+
+// Header is the header that names the stream's protocol, and HeaderValue its version.
+const (
+	Header      = "X-Vercel-AI-UI-Message-Stream"
+	HeaderValue = "v1"
+)
+
+// VersionOf returns the version that a client names; false if its streams are not known here.
+func VersionOf(name string) (Version, bool) {
+	switch name {
+	case "", "7":
+		return V7, true
+	case "6":
+		return V6, true
+	case "5":
+		return V5, true
+	}
+	return 0, false
+}
+
+// answerPrefix begins the id of an answer.
+const answerPrefix = "answer-"
+
+// answerID returns the id of the UI message that answers a user's message. An answer is several
+// messages of a thread, which come and go while it is written: what it answers stays.
+func answerID(user string) string { return answerPrefix + user }
+
+// approves reports whether a question is about the approval of a call, as the AI SDK knows it.
+func approves(reason, call string, schema json.RawMessage) bool {
+	var form struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	return reason == holdfast.ReasonToolCall && call != "" && json.Unmarshal(schema, &form) == nil &&
+		form.Properties["approved"] != nil
+}
