@@ -1,11 +1,11 @@
 -- Writes a commit that only appends to the log, which most commits do. If anything is
 -- not as expected, it returns 7 and leaves the judgment to commit.lua. Else it returns 0.
 local function append(thread, log, expected, head, number, entry, layout, now)
-  local t = redis.call('HMGET', thread, 'h', 'f', 'w', 'e')
+  local t = redis.call('HMGET', thread, 'h', 'f', 'w', 'e', 'W')
   if not t[1] or t[1]:sub(1, #expected) ~= expected or t[2] ~= layout then return 7 end
   local newest = addEntry(log, t[4], number, entry)
   redis.call('HSET', thread, 'h', head, 'e', newest)
-  if t[3] and tonumber(t[3]) > tonumber(now) then redis.call('PUBLISH', log .. DATABASE, '') end
+  wake(log, t[3], t[5], tonumber(now))
   return 0
 end
 

@@ -88,8 +88,18 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 		return err
 	}
 	tag := tag(key)
-	n, err := s.replicas.write(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)}, layoutText,
-		item.ID, s.values.encode(nil, item.ID, item.Data), tag, s.keys.inboxChannel())
+	channel, own := s.keys.inboxChannel(), s.keys.ownInboxes()
+	switch {
+	case s.watchers.shards != nil:
+		channel = "" // the script cannot publish on a channel of another shard
+	case isCluster(s.client):
+		own = "" // it would go to all nodes, and only the listeners at this one are counted
+	}
+	args := []any{
+		layoutText, item.ID, s.values.encode(nil, item.ID, item.Data), tag, channel, own, s.keys.database,
+	}
+	reply := s.replicas.script(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)}, args...)
+	n, err := codeOf(reply, 0)
 	switch {
 	case err != nil:
 		return failed("post to thread "+key.String(), err)
@@ -99,6 +109,12 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 		return s.directory.newer(ctx, key)
 	}
 	s.watchers.Posted(key)
+	if all, _ := reply.Val().([]any); channel == "" && len(all) == 2 {
+		owner, _ := all[1].(string)
+		if err := s.watchers.post(ctx, owner, tag); err != nil {
+			return failed("tell of a post to thread "+key.String(), err)
+		}
+	}
 	return nil
 }
 

@@ -27,7 +27,7 @@ local expected, new = ARGV[2], ARGV[3]
 local BASE = T:sub(1, -2)
 local HISTORY, CHECKPOINTS, INTENTS, PENDING = BASE .. 'h', BASE .. 'v:checkpoint', BASE .. 'v:intent', BASE .. 'v:pending'
 
-local fields, ids, parents, data = { 'f', 'h', 'o', 'l', 'c', 'w', 'e', 'n', 'q', 'x', 't' }, {}, {}, {}
+local fields, ids, parents, data = { 'f', 'h', 'o', 'l', 'c', 'w', 'e', 'n', 'q', 'x', 't', 'W' }, {}, {}, {}
 local nHead = #fields
 -- A thread that is not there yet has no messages to look for, and they are given as they
 -- are stored, which matters when a history of thousands is imported. If it is there after
@@ -372,5 +372,5 @@ each(#set, function(from, to) redis.call('HSET', T, unpack(set, from, to)) end)
 if not cleared then
   for _, key in ipairs(clear) do redis.call('DEL', key) end
 end
-if hasEntry > 0 and got[6] and tonumber(got[6]) > now then redis.call('PUBLISH', LOG .. DATABASE, '') end
+if hasEntry > 0 then wake(LOG, got[6], got[12], now) end
 return 0

@@ -30,7 +30,7 @@ import (
 //	hf:active:{owner}      zset    all of them: only what versions without an index read or wrote
 //	hf:owned:{process}     zset    the threads a process has claimed, by when it did
 //	hf:leases              zset    the processes, by the end of their lease
-//	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go
+//	hf:{hf:leases}:about   hash    what each process says of itself; see roster.go and wire.go
 //	hf:{hf:leases}:formats  hash   the data format, and what each process reads; see format.go
 //	hf:children:{thread}   zset    the threads that named this one as their parent
 //	hf:days:{tenant/}      zset    the days with a list of the tenant's threads; readers take empty
@@ -60,6 +60,7 @@ import (
 //	s state     o number of messages   l id of the last message
 //	i number of the last inbox item     c number of checkpoints in the history
 //	w until when (ms since 1970) watchers in other processes want its commits published
+//	W the same, for watchers that listen to the channel of the shard, too
 //	p the parent thread   k:KIND a kind that is not one of the server's
 //	j the lists of the index that the thread is in; see listings.go
 //	u the user again, for readers that cannot read the head
@@ -74,13 +75,17 @@ import (
 //	x number of the checkpoints that are in x0, x1 and so on, how many are kept in all (0 for
 //	  all), and the newest id; each of them is an id, with its length before it, and the value
 //
-// Every key and channel begins with the store's prefix, here "hf:". Every post is
-// published on the channel hf:inbox, with the thread's tag; posts are rare, so each
-// process listens to all of them. The key of a thread's log is also the name of the
-// channel of its commits. On the channel hf:peers processes say that they claim threads or
-// leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, and to hf:{presence},
-// on which nothing is ever published. Pub/Sub knows no databases, so outside of database 0 the number of the
-// database ends the name of every channel: hf:inbox:db3.
+// Every key and channel begins with the store's prefix, here "hf:". A post is published on the
+// channel of the process that owns the thread, hf:inbox:PROCESS, with the thread's tag. If nobody
+// hears that, it is published on hf:inbox, to which all processes listen: the owner may be of a
+// version that knows only that one, and such a version posts only there. The key of a thread's log
+// is also the name of the channel of its commits. On the channel hf:peers processes say that they
+// claim threads or leave them; see parseNews. Each subscribes to hf:{presence}:PROCESS, and to
+// hf:{presence}, on which nothing is ever published. Pub/Sub knows no databases, so outside of
+// database 0 the number of the database ends the name of every channel: hf:inbox:db3.
+//
+// In a cluster of Redis 7 or newer, presence, the owners' inboxes and the commits of a thread have
+// channels of the shards, which do not go through all nodes; see shards.go.
 type keys struct {
 	prefix string
 	// database ends the names of channels; it is empty in database 0.
@@ -113,6 +118,8 @@ const (
 	fieldParent = "p"
 	fieldUser   = "u"
 	fieldKind   = "k:"
+	// These two say until when watchers want the thread's commits published.
+	fieldWatched, fieldWatchedAtShard = "w", "W"
 )
 
 // knownKinds are those that Delete always deletes; others are listed in the thread.
@@ -134,11 +141,14 @@ func (k keys) hints() string { return k.prefix + "hints" }
 func (k keys) inboxChannel() string { return k.prefix + "inbox" + k.database }
 
 // ownInbox is where what is posted to the threads of a process is published.
-func (k keys) ownInbox(process string) string { return k.prefix + "inbox:" + process + k.database }
+func (k keys) ownInbox(process string) string { return k.ownInboxes() + process + k.database }
+
+// ownInboxes is what the names of those channels begin with.
+func (k keys) ownInboxes() string { return k.prefix + "inbox:" }
 
 // isInbox reports whether posts are published on the channel.
 func (k keys) isInbox(channel string) bool {
-	return channel == k.inboxChannel() || strings.HasPrefix(channel, k.prefix+"inbox:")
+	return channel == k.inboxChannel() || strings.HasPrefix(channel, k.ownInboxes())
 }
 
 func (k keys) peersChannel() string { return k.prefix + "peers" + k.database }

@@ -72,6 +72,7 @@ func (p *peers) joined() { p.tell(newsCame) }
 // came notes that another process hears from now on what is told, or hears it again after its
 // connection broke. That this one owns threads, if it has said so not long ago, is told again.
 func (p *peers) came() {
+	p.watchers.elders.came()
 	p.mu.Lock()
 	own, again := p.own, p.own != "" && time.Since(p.said) < p.sayEvery()
 	p.crowd.stale = true

@@ -12,11 +12,10 @@ import (
 func (s *Store) Announce(ctx context.Context, process string, ttl time.Duration) error {
 	asked, began := s.clock.Local(), time.Now()
 	whole := s.peers.renews(ttl)
-	says, needs := s.ofProcess(process), s.peers.link.needs().Microseconds()
-	if !whole {
-		says, needs = "", 0
+	args := []any{process, ttl.Microseconds(), "", 0, 0}
+	if whole {
+		args = append(args[:2], s.ofProcess(process), s.peers.link.needs().Microseconds(), s.watchers.inCluster())
 	}
-	args := []any{process, ttl.Microseconds(), says, needs}
 	now, err := s.replicas.write(ctx, s.scripts.announce, []string{s.keys.leases(), s.keys.about()}, args...)
 	if err != nil {
 		return failed("announce the process", s.explain(ctx, err))

@@ -103,17 +103,35 @@ func codeOf(reply *redis.Cmd, place int) (int, error) {
 	return 0, fmt.Errorf("a script has returned %v", all)
 }
 
-// postLua adds an inbox item. KEYS: thread, inbox. ARGV: layout, id, data, tag,
-// channel. Returns 0, 1 for an unknown thread, 6 for one that is too new.
+// postLua adds an inbox item, and says so on the channel of the process that owns the thread; if
+// nobody hears that, on the one that everybody listens to. KEYS: thread, inbox. ARGV: layout, id,
+// data, tag, that channel, and what the names of the owners' channels begin and end with. Without that
+// channel nobody is told, and without that beginning no owner is. Returns 0, 1 for an unknown thread, 6
+// for one that is too new; then the owner, which is empty if there is none.
 const postLua = `
 local head = redis.call('HMGET', KEYS[1], 'f', 'h')
-if not head[2] then return 1 end
-if not head[1] or (tonumber(head[1]) or 0) > tonumber(ARGV[1]) then return 6 end
-if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return 0 end
+if not head[2] then return { 1, '' } end
+if not head[1] or (tonumber(head[1]) or 0) > tonumber(ARGV[1]) then return { 6, '' } end
+local at = 1
+local function text()
+  local n = head[2]:match('^(%d+):', at)
+  if not n then return '' end
+  local from = at + #n + 1
+  at = from + tonumber(n)
+  return head[2]:sub(from, at - 1)
+end
+text() -- the ETag
+text() -- the nonce
+at = (head[2]:find(';', at, true) or #head[2]) + 1
+text() -- the user
+local owner = text()
+if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return { 0, owner } end
 local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
 redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
-redis.call('PUBLISH', ARGV[5], ARGV[4])
-return 0
+if ARGV[5] == '' then return { 0, owner } end
+local heard = owner ~= '' and ARGV[6] ~= '' and redis.pcall('PUBLISH', ARGV[6] .. owner .. ARGV[7], ARGV[4])
+if type(heard) ~= 'number' or heard == 0 then redis.call('PUBLISH', ARGV[5], ARGV[4]) end
+return { 0, owner }
 `
 
 // removeLua deletes a thread. KEYS: thread, log, and all others that it has. ARGV: the
@@ -141,12 +159,12 @@ redis.call('DEL', unpack(KEYS))
 return 0
 `
 
-// watchLua asks for PUBLISH until a time. KEYS: thread. ARGV: that time, in ms. Returns
-// 1, or 0 if there is no such thread yet.
+// watchLua asks for commits to be published until a time. KEYS: thread. ARGV: that time, in ms, and the
+// field that says it. Returns 1, or 0 if there is no such thread yet.
 const watchLua = `
 if redis.call('HEXISTS', KEYS[1], 'h') == 0 then return 0 end
-local has = redis.call('HGET', KEYS[1], 'w')
-if not has or tonumber(has) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'w', ARGV[1]) end
+local has = redis.call('HGET', KEYS[1], ARGV[2])
+if not has or tonumber(has) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], ARGV[2], ARGV[1]) end
 return 1
 `
 
@@ -166,14 +184,16 @@ local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 `
 	// announceLua renews a lease, and says again what is missing of what the process has said.
-	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, and how
-	// many µs it needs to come back when its connections have broken; '' and 0 for nothing.
+	// KEYS: leases, about. ARGV: the process, how long its lease lasts in µs, what it says, how many
+	// µs it needs to come back when its connections have broken, and 1 if it says that it looks at the
+	// field W; '', 0 and 0 for nothing.
 	announceLua = timeLua + `
 redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
-if ARGV[3] == '' and ARGV[4] == '0' then return now end
-local has = redis.call('HMGET', KEYS[2], 'says:' .. ARGV[1], 'needs:' .. ARGV[1])
+if ARGV[3] == '' and ARGV[4] == '0' and ARGV[5] == '0' then return now end
+local has = redis.call('HMGET', KEYS[2], 'says:' .. ARGV[1], 'needs:' .. ARGV[1], 'shards:' .. ARGV[1])
 if ARGV[3] ~= '' and has[1] ~= ARGV[3] then redis.call('HSET', KEYS[2], 'says:' .. ARGV[1], ARGV[3]) end
 if ARGV[4] ~= '0' and has[2] ~= ARGV[4] then redis.call('HSET', KEYS[2], 'needs:' .. ARGV[1], ARGV[4]) end
+if ARGV[5] ~= '0' and not has[3] then redis.call('HSET', KEYS[2], 'shards:' .. ARGV[1], ARGV[5]) end
 return now
 `
 	// A retired process stays in the list, because it may have left threads behind;

@@ -53,3 +53,14 @@ local function addEntry(log, newest, number, entry)
   return flag .. before .. number .. ':' .. entry, flag == 's'
 end
 
+
+-- Wakes those who watch the thread in other processes. everywhere and here are the fields w and W, and now
+-- is a number. If nobody hears the channel of the shard, its slot may be moving to this node.
+local function wake(log, everywhere, here, now)
+  if everywhere and tonumber(everywhere) > now then
+    redis.call('PUBLISH', log .. DATABASE, '')
+  elseif here and tonumber(here) > now then
+    local heard = redis.pcall('SPUBLISH', log, '')
+    if type(heard) ~= 'number' or heard == 0 then redis.call('PUBLISH', log .. DATABASE, '') end
+  end
+end

@@ -25,6 +25,12 @@ func TestSlotMoves(t *testing.T) {
 	t.Run("failover", func(t *testing.T) {
 		testSlotMoves(t, nodes, func() *Store { return openFailover(t, url, "failover:") })
 	})
+	t.Run("shards", func(t *testing.T) {
+		testShards(t, nodes, func() *Store { return openAt(t, url, "shards:") })
+	})
+	t.Run("no shards", func(t *testing.T) {
+		testNoShards(t, nodes, func() *Store { return openAt(t, url, "none:") })
+	})
 }
 
 // moving is a thread whose slot moves, with two stores: one that has written it, and one that

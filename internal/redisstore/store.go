@@ -153,7 +153,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if t, err := client.Time(ctx).Result(); err == nil { // else the local clock goes on until the lease is renewed
 		s.clock.Read(int(t.UnixMicro()), asked)
 	}
-	s.watchers.start()
+	s.watchers.start(shardsOf(ctx, client, k))
 	s.sender.start(client, acks)
 	return s, nil
 }
@@ -173,7 +173,13 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		sender:   &sender{},
 		replicas: acks,
 	}
-	s.watchers = &watchers{client: client, keys: k, scripts: s.scripts, clock: s.clock}
+	s.watchers = &watchers{
+		client:  client,
+		keys:    k,
+		scripts: s.scripts,
+		clock:   s.clock,
+		elders:  newElders(client, k),
+	}
 	s.peers = newPeers(client, k, s.watchers, s.roster, s.clock, opts.Log)
 	s.watchers.news, s.watchers.joined = s.peers.heard, s.peers.joined
 	s.roster.missing = s.peers.missing

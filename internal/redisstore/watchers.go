@@ -11,9 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Watchers in this process are woken directly for its own commits,
-// and by Pub/Sub for those of other processes. Publishing every commit would cost more
-// than most commits, so a thread publishes only while somebody asks for it.
+// Watchers in this process are woken directly for its own commits, and by Pub/Sub for those of other
+// processes. Publishing every commit would cost more than most commits, so a thread publishes only while
+// somebody asks for it. In a cluster it does so on the channel of its shard (shards.go), and on the
+// ordinary one, which reaches everybody, if nobody hears that, as while the slot moves, or if a process
+// of the version before may be the one that publishes (wire.go). So watchers listen to both.
 
 const (
 	// watchFor is how long a thread is asked to publish its commits, and watchTick how
@@ -34,6 +36,11 @@ type watchers struct {
 	// that channel is heard.
 	news   func(text string)
 	joined func()
+	// shards are nil outside of a cluster. elders belong to them.
+	shards *shards
+	elders *elders
+	// everywhere means that threads are asked to publish on their ordinary channels; only ask uses it.
+	everywhere bool
 
 	mu      sync.Mutex
 	own     string               // the channel of what is posted to this process's threads; "" before it is announced
@@ -46,9 +53,12 @@ type watchers struct {
 }
 
 // start subscribes and starts the goroutines; the caller must call stop.
-func (w *watchers) start() {
+func (w *watchers) start(shards *shards) {
 	w.asked = map[string]time.Time{}
 	w.changed, w.moved = make(chan struct{}, 1), make(chan struct{}, 1)
+	if w.shards, w.everywhere = shards, true; shards != nil {
+		shards.heard, shards.again = w.heard, w.change
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
 	w.pubsub = w.client.Subscribe(ctx, w.channels()...)
@@ -63,6 +73,9 @@ func (w *watchers) stop() {
 	// This ends the channel that listen reads. The only error is that it is closed.
 	_ = w.pubsub.Close()
 	w.mu.Unlock()
+	if w.shards != nil {
+		w.shards.stop()
+	}
 	w.running.Wait()
 }
 
@@ -79,7 +92,13 @@ func (w *watchers) listenToOwn(ctx context.Context) bool {
 	w.mu.Lock()
 	own := w.own
 	w.mu.Unlock()
-	return own != "" && w.pubsub.Subscribe(ctx, own) == nil
+	switch {
+	case own == "":
+		return false
+	case w.shards != nil:
+		return w.shards.subscribe(ctx, own) == nil
+	}
+	return w.pubsub.Subscribe(ctx, own) == nil
 }
 
 // channels are those that everybody listens to, and the process's own.
@@ -87,7 +106,7 @@ func (w *watchers) channels() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
-	if w.own != "" {
+	if w.own != "" && w.shards == nil {
 		all = append(all, w.own)
 	}
 	return all
@@ -193,6 +212,9 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-tick.C:
 		}
 		own = own || w.listenToOwn(ctx)
+		if w.shards != nil {
+			w.atShards(ctx)
+		}
 		begin, end := w.due(w.clock.Stamp())
 		for _, tag := range begin {
 			w.askFor(ctx, tag)
@@ -200,6 +222,30 @@ func (w *watchers) ask(ctx context.Context) {
 		for _, tag := range end {
 			// If this fails, some wake-ups are spurious, which does no harm.
 			_ = w.pubsub.Unsubscribe(ctx, w.keys.commitsChannel(tag))
+			if w.shards != nil {
+				w.shards.unsubscribe(ctx, w.keys.commitsChannel(tag))
+			}
+		}
+	}
+}
+
+// atShards subscribes to what is lost, and decides how threads are asked. If they are to publish
+// everywhere and were not before, all are asked again.
+func (w *watchers) atShards(ctx context.Context) {
+	for _, channel := range w.shards.lost() {
+		// If this fails, the channel stays lost until the next tick.
+		_ = w.shards.subscribe(ctx, channel)
+	}
+	if len(w.Threads()) == 0 {
+		return
+	}
+	before := w.everywhere
+	w.everywhere = w.elders.look(ctx) || w.shards.refuses()
+	if w.everywhere && !before {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for tag := range w.asked {
+			w.asked[tag] = time.Time{}
 		}
 	}
 }
@@ -233,19 +279,42 @@ func (w *watchers) askFor(ctx context.Context, tag string) {
 	_, subscribed := w.asked[tag]
 	w.asked[tag] = time.Time{}
 	w.mu.Unlock()
-	if !subscribed && w.pubsub.Subscribe(ctx, w.keys.commitsChannel(tag)) != nil {
+	channel, field := w.keys.commitsChannel(tag), fieldWatched
+	if !subscribed && w.pubsub.Subscribe(ctx, channel) != nil {
 		w.mu.Lock()
 		delete(w.asked, tag)
 		w.mu.Unlock()
 		return
 	}
+	if w.shards != nil && w.shards.subscribe(ctx, channel) == nil && !w.everywhere {
+		field = fieldWatchedAtShard
+	}
 	until := w.clock.Stamp().Add(watchFor)
-	n, err := w.scripts.run(ctx, w.scripts.watch, []string{w.keys.thread(tag)}, until.UnixMilli())
+	n, err := w.scripts.run(ctx, w.scripts.watch, []string{w.keys.thread(tag)}, until.UnixMilli(), field)
 	if err != nil || n == 0 {
 		return
 	}
 	w.mu.Lock()
 	w.asked[tag] = until.Time()
 	w.mu.Unlock()
-	w.heard(w.keys.commitsChannel(tag), "")
+	w.heard(channel, "")
+}
+
+// post says that something was posted to a thread of a process, in a cluster whose shards have
+// channels, or to all processes if it does not listen to its own.
+func (w *watchers) post(ctx context.Context, process, tag string) error {
+	if process != "" {
+		if n, err := w.client.SPublish(ctx, w.keys.ownInbox(process), tag).Result(); err == nil && n > 0 {
+			return nil
+		}
+	}
+	return w.client.Publish(ctx, w.keys.inboxChannel(), tag).Err()
+}
+
+// inCluster returns 1 if the process looks at what threads are asked of their shards, else 0.
+func (w *watchers) inCluster() int {
+	if isCluster(w.client) {
+		return 1
+	}
+	return 0
 }
