@@ -1,5 +1,7 @@
 const runs = /^(.*?)\/(?:runs|agents\/[^/]+\/runs|copilotkit\/agent\/[^/]+\/(?:run|connect))\/?$/;
 const stream = /^(.*?)\/threads\/([^/]+)\/stream$/;
+const chats = /^(.*?)\/ai-sdk\/[^/]+\/?$/;
+const chat = /^(.*?)\/ai-sdk\/[^/]+\/([^/]+)\/stream$/;
 /**
  * Returns the server's address for the URL of its POST route (`…/runs`,
  * `…/agents/{agent}/runs`, `…/copilotkit/agent/{agent}/run`), or undefined if it is not one.
@@ -16,6 +18,8 @@ export function targetOf(url, init, base) {
         return undefined;
     if (method === 'GET')
         return attach(url);
+    if (method === 'POST' && typeof init.body === 'string' && chats.test(pathOf(url)))
+        return chatOf(url, init.body);
     const at = base ?? baseOf(url);
     if (method !== 'POST' || at === undefined || typeof init.body !== 'string')
         return undefined;
@@ -24,8 +28,34 @@ export function targetOf(url, init, base) {
         return undefined;
     return { url, base: at.replace(/\/$/, ''), thread: input.threadId, run: input.runId, legacy: !input.protocolVersion };
 }
+const pathOf = (url) => url.replace(/[?#].*$/, '');
+function chatOf(url, body) {
+    const [, base = ''] = chats.exec(pathOf(url)) ?? [];
+    const input = parse(body);
+    if (typeof input?.id !== 'string' || typeof input.runId !== 'string')
+        return undefined;
+    return { url, base, thread: input.id, run: input.runId, legacy: false, ui: true };
+}
+/**
+ * Returns the request of an AI SDK's chat with an id for its run, by which the server knows it if
+ * it is sent again; any other request as it is.
+ */
+export function named(url, init) {
+    if (init.method?.toUpperCase() !== 'POST' || typeof init.body !== 'string' || !chats.test(pathOf(url)))
+        return init;
+    const input = parse(init.body);
+    if (typeof input?.id !== 'string' || input.runId !== undefined)
+        return init;
+    return { ...init, body: JSON.stringify({ ...input, runId: crypto.randomUUID() }) };
+}
 function attach(url) {
     const [path = '', query = ''] = url.split('?');
+    const resumed = chat.exec(path);
+    if (resumed) {
+        const [, base = '', escaped = ''] = resumed;
+        const thread = decode(escaped);
+        return thread === undefined ? undefined : { url, base, thread, legacy: false, ui: true };
+    }
     const found = stream.exec(path);
     if (!found)
         return undefined;

@@ -1,12 +1,13 @@
 import { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
 import { RunStream } from './runstream.js';
-import { targetOf } from './target.js';
+import { named, targetOf } from './target.js';
 
 export type { Connection, Fetch, ResumeOptions } from './options.js';
 
 /**
- * Returns a `fetch` for `new HttpAgent({ url, fetch })` whose streams survive what happens
+ * Returns a `fetch` for `new HttpAgent({ url, fetch })`, or for the AI SDK's
+ * `new DefaultChatTransport({ api, fetch })`, whose streams survive what happens
  * to connections and servers: it reconnects with the cursor of the last event, so that the
  * client sees one whole run. A stream that cannot be restored ends with a RUN_ERROR whose
  * text is for the person in front of the page; it never fails. Requests that do not concern a
@@ -26,7 +27,8 @@ export function resumingFetch(options: ResumeOptions = {}): (url: string, init?:
     told = state;
     options.onConnection?.(state);
   };
-  return async (url, init = {}) => {
+  return async (url, given = {}) => {
+    const init = named(url, given);
     const target = targetOf(url, init, options.base);
     if (target === undefined) return send(url, init);
     init.signal?.throwIfAborted();

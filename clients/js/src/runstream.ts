@@ -42,6 +42,9 @@ export class RunStream {
   #accepted = false;
   #run: string | undefined;
   #cursor = '';
+  /** Chunks whose last one has not come, and whether any was shown. */
+  #unfinished = '';
+  #shown = false;
   #retry = 500;
   #tries = 0;
   /** When the connection was lost; undefined while there is progress. */
@@ -140,6 +143,10 @@ export class RunStream {
       response = next instanceof Response ? next : undefined;
     }
     const { message, code, hint } = failure ?? this.#lost();
+    if (this.#target.ui) {
+      yield `${encode({ type: 'error', errorText: message })}data: [DONE]\n\n`;
+      return;
+    }
     // The older dialect has no place for hints.
     const metadata = this.#target.legacy ? {} : { metadata: { holdfast: { hint } } };
     yield encode({ type: 'RUN_ERROR', message, code, ...metadata });
@@ -179,6 +186,7 @@ export class RunStream {
     if (frame.retry !== undefined) this.#retry = Math.max(leastRetry, frame.retry);
     if (frame.comment !== undefined && frame.comment !== 'holdfast') this.#progress();
     if (frame.data === undefined) return '';
+    if (this.#target.ui) return this.#chunk(frame.data, frame.id);
     const event = read(frame.data);
     if (event === undefined) return undefined;
     // A notice that this stream ends, not the run. The server leaves it out if it knows that the client comes back.
@@ -194,6 +202,24 @@ export class RunStream {
     return shown.map((e, i) => encode(e, i === shown.length - 1 ? frame.id : undefined)).join('');
   }
 
+  /**
+   * Takes a chunk of the AI SDK's. Chunks that belong together end with the one that has an id:
+   * the client of a run of its own gets all of them or, after a cut, all of them later.
+   */
+  #chunk(data: string, id: string | undefined): string {
+    this.#unfinished += `data: ${data}\n\n`;
+    if (data === '[DONE]') this.#ended = true;
+    if (id !== undefined) {
+      this.#cursor = id;
+      this.#progress();
+    }
+    if (id === undefined && !this.#ended && this.#target.run !== undefined) return '';
+    const whole = this.#unfinished;
+    this.#unfinished = '';
+    this.#shown = true;
+    return whole;
+  }
+
   #progress(): void {
     this.#tries = 0;
     this.#lostAt = undefined;
@@ -203,15 +229,19 @@ export class RunStream {
   /** Asks until the run can be followed again. */
   async #reconnect(): Promise<Response | Failure> {
     let last: Response | undefined;
+    this.#unfinished = '';
+    // An answer that a page has come to late cannot be shown to it a second time.
+    if (this.#target.ui && this.#target.run === undefined && this.#shown && this.#cursor === '') return this.#lost();
     for (;;) {
       if (!(await this.#pause(last))) return this.#lost();
-      const [url, headers] = this.#next();
-      const response = await this.#ask(url, { ...this.#init, method: 'GET', body: null, headers });
+      const [url, init] = this.#next();
+      const response = await this.#ask(url, init);
       if (response !== undefined && this.#adopt(response)) return response;
       last = response;
       this.#note(response);
       if (response === undefined || response.status === 429 || response.status >= 500) continue;
-      if (this.#cursor === '' && response.status >= 400) return this.#watched(refusal(response));
+      if ((this.#target.ui || this.#cursor === '') && response.status >= 400) return this.#watched(refusal(response));
+      if (this.#target.ui) return this.#lost();
       // 204: nothing is missing, though the end was not seen. 400 and 404: the cursor or the run is
       // unknown. In each case attaching to the thread shows how it stands.
       this.#cursor = '';
@@ -220,13 +250,16 @@ export class RunStream {
   }
 
   /** The next request. */
-  #next(): [url: string, headers: Headers] {
-    const { base, thread, legacy } = this.#target;
+  #next(): [url: string, init: RequestInit] {
+    const { url, base, thread, legacy, ui } = this.#target;
     const headers = new Headers(this.#init.headers);
+    const knows = this.#cursor !== '' && (ui || this.#run !== undefined);
+    if (knows) headers.set('Last-Event-ID', this.#cursor);
+    if (ui) return [url, { ...this.#init, headers }]; // the server knows what it has answered
     headers.delete('Content-Type');
-    if (this.#cursor === '' || this.#run === undefined) return [streamURL(base, thread, legacy), headers];
-    headers.set('Last-Event-ID', this.#cursor);
-    return [eventsURL(base, thread, this.#run, legacy), headers];
+    const init = { ...this.#init, method: 'GET', body: null, headers };
+    if (!knows || this.#run === undefined) return [streamURL(base, thread, legacy), init];
+    return [eventsURL(base, thread, this.#run, legacy), init];
   }
 
   /** Sends one request; undefined means that there was no answer. */

@@ -8,10 +8,14 @@ export interface Target {
   run?: string;
   /** Whether the client speaks the dialect from before AG-UI 1.0. */
   legacy: boolean;
+  /** Whether the client is the AI SDK, whose streams are continued where they began. */
+  ui?: boolean;
 }
 
 const runs = /^(.*?)\/(?:runs|agents\/[^/]+\/runs|copilotkit\/agent\/[^/]+\/(?:run|connect))\/?$/;
 const stream = /^(.*?)\/threads\/([^/]+)\/stream$/;
+const chats = /^(.*?)\/ai-sdk\/[^/]+\/?$/;
+const chat = /^(.*?)\/ai-sdk\/[^/]+\/([^/]+)\/stream$/;
 
 /**
  * Returns the server's address for the URL of its POST route (`…/runs`,
@@ -28,6 +32,7 @@ export function targetOf(url: string, init: RequestInit, base: string | undefine
   const accepts = new Headers(init.headers).get('Accept');
   if (accepts?.includes('application/json') && !accepts.includes('text/event-stream')) return undefined;
   if (method === 'GET') return attach(url);
+  if (method === 'POST' && typeof init.body === 'string' && chats.test(pathOf(url))) return chatOf(url, init.body);
   const at = base ?? baseOf(url);
   if (method !== 'POST' || at === undefined || typeof init.body !== 'string') return undefined;
   const input = parse(init.body);
@@ -35,8 +40,34 @@ export function targetOf(url: string, init: RequestInit, base: string | undefine
   return { url, base: at.replace(/\/$/, ''), thread: input.threadId, run: input.runId, legacy: !input.protocolVersion };
 }
 
+const pathOf = (url: string): string => url.replace(/[?#].*$/, '');
+
+function chatOf(url: string, body: string): Target | undefined {
+  const [, base = ''] = chats.exec(pathOf(url)) ?? [];
+  const input = parse(body);
+  if (typeof input?.id !== 'string' || typeof input.runId !== 'string') return undefined;
+  return { url, base, thread: input.id, run: input.runId, legacy: false, ui: true };
+}
+
+/**
+ * Returns the request of an AI SDK's chat with an id for its run, by which the server knows it if
+ * it is sent again; any other request as it is.
+ */
+export function named(url: string, init: RequestInit): RequestInit {
+  if (init.method?.toUpperCase() !== 'POST' || typeof init.body !== 'string' || !chats.test(pathOf(url))) return init;
+  const input = parse(init.body);
+  if (typeof input?.id !== 'string' || input.runId !== undefined) return init;
+  return { ...init, body: JSON.stringify({ ...input, runId: crypto.randomUUID() }) };
+}
+
 function attach(url: string): Target | undefined {
   const [path = '', query = ''] = url.split('?');
+  const resumed = chat.exec(path);
+  if (resumed) {
+    const [, base = '', escaped = ''] = resumed;
+    const thread = decode(escaped);
+    return thread === undefined ? undefined : { url, base, thread, legacy: false, ui: true };
+  }
   const found = stream.exec(path);
   if (!found) return undefined;
   const [, base = '', escaped = ''] = found;
@@ -53,7 +84,7 @@ function decode(part: string): string | undefined {
   }
 }
 
-function parse(body: string): { threadId?: unknown; runId?: unknown; protocolVersion?: unknown } | undefined {
+function parse(body: string): { id?: unknown; threadId?: unknown; runId?: unknown; protocolVersion?: unknown } | undefined {
   try {
     return JSON.parse(body);
   } catch {

@@ -32,6 +32,27 @@ test('cut at every byte, a stream is whole in the end', async (t) => {
   }
 });
 
+test("cut at every byte, the AI SDK's stream is whole in the end, and the request is the same", async (t) => {
+  timers(t);
+  const chunk = (type, id) => `${id === undefined ? '' : `id: ${id}\n`}data: {"type":"${type}"}\n\n`;
+  const records = [chunk('start') + chunk('start-step') + chunk('text-start', '2-a'), chunk('✓', '3-a'), chunk('finish-step') + chunk('finish', '4-a'), 'data: [DONE]\n\n'];
+  const whole = new TextEncoder().encode(records.join(''));
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ id: 't', messages: [] }) };
+  for (let at = 0; at < whole.length; at++) {
+    const { fetch, requests } = answers(
+      sse(new TextDecoder().decode(whole.subarray(0, at)), at % 2 ? 'end' : 'break'),
+      (again) => {
+        const cursor = new Headers(again.headers).get('Last-Event-ID');
+        return sse(records.slice(records.findIndex((record) => cursor && record.includes(`id: ${cursor}\n`)) + 1).join(''))(again);
+      },
+    );
+    const text = await pass(t, resumingFetch({ fetch })('http://h/x/ai-sdk/demo?sdk=7', init).then((response) => response.text()));
+    assert.deepEqual((text[0] ?? text).match(/(?<=data: ).*/g), ['start', 'start-step', 'text-start', '✓', 'finish-step', 'finish'].map((type) => `{"type":"${type}"}`).concat('[DONE]'), `cut at ${at}`);
+    assert.equal(new Set(requests.map(({ url, init: { method, body } }) => `${method} ${url} ${body}`)).size, 1);
+    assert.match(JSON.parse(requests[0].init.body).runId, /^[0-9a-f-]{36}$/);
+  }
+});
+
 test('the older dialect is asked for again', async (t) => {
   const { requests } = await run(t, [sse(started), sse(finished)], {}, post({ protocolVersion: undefined }));
   assert.equal(requests[1].url, 'http://h/x/threads/t%2F1/runs/r1/events?protocolVersion=none');
