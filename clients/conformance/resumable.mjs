@@ -643,7 +643,11 @@ async function main(args) {
   let report;
   try {
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
-    if (values.help || positionals.length !== 1) throw new Error(usage);
+    if (values.help) {
+      console.log(usage);
+      return 0;
+    }
+    if (positionals.length !== 1) throw new Error(usage);
     const pairs = (values.header ?? []).map((header) => /^([^:]+):\s*(.*)$/.exec(header)?.slice(1) ?? [header, '']);
     const headers = Object.fromEntries(pairs);
     const number = (text) => (text === undefined ? undefined : Number(text));

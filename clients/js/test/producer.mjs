@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 
 /** What a run does after RUN_STARTED and before its last event. */
 function work() {
@@ -102,10 +102,15 @@ export class Producer {
       if (run.stopped) break;
       run.log.push({ id: this.id(run.log.length + 1), event });
       run.changes.emit('change');
-      if (run.log.length % 3 === 0) await pause(1); // the model thinks
+      await this.think();
     }
     run.ended = true;
     run.changes.emit('change');
+  }
+
+  /** Leaves a viewer in this process the time to come, however slow it all is. */
+  async think() {
+    for (let turns = 0; turns < 10; turns++) await turn();
   }
 
   id(n) {

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { conformance } from '../../conformance/resumable.mjs';
-import { freePort, needsServer, Server } from './client.mjs';
 import { Producer } from './producer.mjs';
+import { freePort, needsServer, Server } from './server.mjs';
 
 const { prototype: good } = Producer;
 
@@ -216,7 +216,8 @@ test('the command says what it saw, and its exit code whether a check failed', a
       command(),
     ]);
     assert.equal(passed.code, 0, passed.stderr);
-    assert.equal(JSON.parse(passed.stdout).passed, Object.keys(faults).length);
+    const { failed: wrong, checks } = JSON.parse(passed.stdout);
+    assert.deepEqual([wrong, checks.length], [0, Object.keys(faults).length]);
     assert.equal(failed.code, 1, failed.stderr);
     assert.match(failed.stdout, /^fail +end +no terminal event came\.$/m);
     assert.deepEqual([away.code, empty.code], [2, 2]);
