@@ -81,6 +81,10 @@ type Info struct {
 	Parent string `json:"parentThreadId,omitempty"`
 	// ParentCheckpoint is the checkpoint of Parent at which the fork began.
 	ParentCheckpoint string `json:"parentCheckpointId,omitempty"`
+	// Owner is the id of the server process that runs the thread, which is random, made at its
+	// start; empty if none does. Over HTTP it is the header Holdfast-Owner of an answer about one
+	// thread.
+	Owner string `json:"-"`
 	// Size is how many bytes the thread takes in the store, by kind. It is set only
 	// when a single thread is requested, since computing it may read the whole thread.
 	Size map[string]int64 `json:"sizeBytes,omitempty"`

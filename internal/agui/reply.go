@@ -41,6 +41,8 @@ type Reply struct {
 	// Notice, if set, has the frames that say that the stream ends before its run does, because
 	// of the error; by default they are those of a RUN_ERROR.
 	Notice func(*holdfast.Error) []Frame
+	// Owner names the process that runs the run; empty if it has ended, or is stored nowhere.
+	Owner string
 	// Side means that the run is stored nowhere: nobody can come back for what they miss.
 	Side bool
 }

@@ -109,7 +109,8 @@ func TestCredentials(t *testing.T) {
 	s := serve(t, &fake{}, func(c *Config) { c.Door.Origins = origins(t, true, "https://*.example.com") })
 	res, _ := do(t, "GET", s.URL+"/threads", "", "Origin", "https://a.example.com")
 	if res.Header.Get("Access-Control-Allow-Credentials") != "true" || res.Header.Get("Vary") != "Origin" ||
-		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run" {
+		res.Header.Get("Access-Control-Expose-Headers") != "Retry-After, ETag, Holdfast-Run, "+
+			"Holdfast-Side-Run, Holdfast-Owner" {
 		t.Errorf("%v", res.Header)
 	}
 }

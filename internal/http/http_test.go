@@ -196,8 +196,10 @@ func TestStreamOnTheWire(t *testing.T) {
 			if who.Tenant != "acme" || agent != "helper" || in.Messages[0].ID != "m" {
 				t.Errorf("%v %s %+v", who, agent, in)
 			}
-			return reply([]agui.Frame{{Data: []byte(`{"a":1}`)}}, []agui.Frame{},
-				[]agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}}), nil
+			r := reply([]agui.Frame{{Data: []byte(`{"a":1}`)}}, []agui.Frame{},
+				[]agui.Frame{{ID: "1-x", Data: []byte(`{"b":2}`)}, {ID: "2-x", Data: []byte(`{}`)}})
+			r.Owner = "p_1"
+			return r, nil
 		},
 	}
 	s := serve(t, f, nil)
@@ -209,9 +211,31 @@ func TestStreamOnTheWire(t *testing.T) {
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream", "X-Accel-Buffering": "no",
 		"Cache-Control": "no-cache, no-store, no-transform", "Holdfast-Run": "r",
+		"Holdfast-Owner": "p_1",
 	} {
 		if got := res.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestOwner: answers about a thread say which process runs it, if one does.
+func TestOwner(t *testing.T) {
+	for owner, code := range map[string]int{"p_1": 202, "": 200} {
+		f := &fake{info: &threads.Info{ID: "t", Status: threads.StatusIdle, Owner: owner}}
+		if owner != "" {
+			f.info.Status = threads.StatusRunning
+		}
+		s := serve(t, f, nil)
+		for _, request := range [][]string{{"GET", "/threads/t"}, {"POST", "/threads/t/runs/r/cancel"}} {
+			res, body := do(t, request[0], s.URL+request[1], "", "Content-Type", "application/json")
+			got, has := res.Header["Holdfast-Owner"]
+			if has != (owner != "") || res.Header.Get("Holdfast-Owner") != owner || strings.Contains(body, "p_1") {
+				t.Errorf("%v: %q %s", request, got, body)
+			}
+			if request[0] == "POST" && res.StatusCode != code {
+				t.Errorf("%v: %d %s", request, res.StatusCode, body)
+			}
 		}
 	}
 }

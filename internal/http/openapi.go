@@ -127,6 +127,9 @@ func (r *route) responses(keys bool) object {
 			schema = ref("schemas", a.schema)
 		}
 		content[a.kind] = object{"schema": schema}
+		if a.kind == typeSSE || a.schema == "ThreadInfo" && a.code != http.StatusCreated {
+			response["headers"] = object{headerOwner: ref("headers", "Owner")}
+		}
 	}
 	for code, names := range r.errorsByStatus(keys) {
 		out[strconv.Itoa(code)] = errorResponse(strings.Join(names, ", "))

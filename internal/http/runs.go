@@ -242,6 +242,7 @@ func (a *runAPI) postCancel(w http.ResponseWriter, r *http.Request, who holdfast
 	if info.Status == threads.StatusRunning {
 		code = http.StatusAccepted
 	}
+	nameOwner(w.Header(), info.Owner)
 	exchange.WriteJSON(w, code, info)
 	return nil
 }

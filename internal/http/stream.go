@@ -350,4 +350,15 @@ func nameRun(header http.Header, reply *agui.Reply) {
 		return
 	}
 	header.Set("Holdfast-Run", reply.RunID)
+	nameOwner(header, reply.Owner)
+}
+
+// headerOwner says in an answer about a thread which process runs it. A process's id is random.
+const headerOwner = "Holdfast-Owner"
+
+// nameOwner sets it, if a process does.
+func nameOwner(header http.Header, process string) {
+	if process != "" {
+		header.Set(headerOwner, process)
+	}
 }

@@ -193,9 +193,15 @@ func (a *threadAPI) getThread(w http.ResponseWriter, r *http.Request, who holdfa
 	if err != nil {
 		return err
 	}
-	w.Header().Set("ETag", `"`+info.ETag+`"`)
-	exchange.WriteJSON(w, http.StatusOK, info)
+	writeThread(w, http.StatusOK, info)
 	return nil
+}
+
+// writeThread answers with one thread.
+func writeThread(w http.ResponseWriter, code int, info *threads.Info) {
+	w.Header().Set("ETag", `"`+info.ETag+`"`)
+	nameOwner(w.Header(), info.Owner)
+	exchange.WriteJSON(w, code, info)
 }
 
 // patchThread is PATCH /threads/{thread}.
@@ -211,8 +217,7 @@ func (a *threadAPI) patchThread(w http.ResponseWriter, r *http.Request, who hold
 	if err != nil {
 		return err
 	}
-	w.Header().Set("ETag", `"`+info.ETag+`"`)
-	exchange.WriteJSON(w, http.StatusOK, info)
+	writeThread(w, http.StatusOK, info)
 	return nil
 }
 

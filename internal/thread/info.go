@@ -27,6 +27,7 @@ func (t *Thread) Info() *threads.Info {
 		UpdatedAt:        t.Head.UpdatedAt,
 		ETag:             PublicETag(t.Head.ETag),
 		Waiting:          t.State.Waiting,
+		Owner:            t.Head.Process,
 	}
 	if o := t.State.Origin; o != nil {
 		info.Parent, info.ParentCheckpoint = o.Thread, o.Checkpoint

@@ -73,6 +73,15 @@ func (rec *Run) OwnedBy(c *store.Commit) {
 	rec.Processes = list
 }
 
+// Owner returns the process that has become the owner last; empty for a run of a version that did not
+// note it.
+func (rec *Run) Owner() string {
+	if n := len(rec.Processes); n > 0 {
+		return rec.Processes[n-1].Process
+	}
+	return ""
+}
+
 // Takeover returns the value of the event that says that the commit c takes the thread over
 // from the owner that the head names.
 func Takeover(from *store.Head, c *store.Commit, iteration int, reason string) map[string]any {

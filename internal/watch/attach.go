@@ -75,7 +75,11 @@ func (s *Streams) rest(
 	case end != nil && from.Number >= end.Last:
 		return nil, nil
 	}
-	return s.Follow(t.Key, rec, from, v), nil
+	w := s.Follow(t.Key, rec, from, v)
+	if end != nil {
+		w.owner = ""
+	}
+	return w, nil
 }
 
 // Attach streams a thread, of which maybe only the head was read, to a page that may have seen

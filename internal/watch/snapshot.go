@@ -61,7 +61,7 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 		}
 		w.show(thread.EncodeEvents(thread.OutsideNotice(t.State.OutsideCalls(), t.Head.UpdatedAt.UnixMilli()))...)
 		w.show(w.echoed(agui.Append(nil, lastEvent(t, rec, result))))
-		w.ended = true
+		w.ended, w.owner = true, ""
 	}
 	return w, nil
 }

@@ -112,6 +112,7 @@ func (s *Streams) Follow(key store.ThreadKey, rec *thread.Run, after store.Curso
 		key:     key,
 		rec:     &lean,
 		after:   after,
+		owner:   rec.Owner(),
 		Viewer:  v,
 	}
 }
@@ -131,6 +132,7 @@ type Stream struct {
 	rec     *thread.Run
 	after   store.Cursor
 	prelude []agui.Frame
+	owner   string // the process that runs it; empty once it has ended
 	// feed has the newest records: the run's own while it lives in this process, and
 	// otherwise that of reader. Without one, the store is read.
 	feed   *journal.Feed
@@ -155,6 +157,7 @@ func (w *Stream) Reply(ctx context.Context) *agui.Reply {
 	return &agui.Reply{
 		ThreadID: w.key.Thread,
 		RunID:    w.rec.ID,
+		Owner:    w.owner,
 		Held:     agui.HeldBy(w.prelude),
 		Frames: func(yield func([]agui.Frame, error) bool) {
 			prelude := w.prelude

@@ -64,13 +64,13 @@ func (d *Door) allow(header http.Header, origin string) bool {
 		return false
 	}
 	header.Set(resourcePolicy, "cross-origin")
-	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run")
+	header.Set("Access-Control-Expose-Headers", "Retry-After, ETag, Holdfast-Run, Holdfast-Side-Run, Holdfast-Owner")
 	return true
 }
 
 // allowedHeaders are the headers of this API that a page may send.
 const allowedHeaders = "Content-Type, Accept, Authorization, Last-Event-ID, If-Match, Holdfast-Cursors, " +
-	"Holdfast-Resume, Holdfast-User, Traceparent"
+	"Holdfast-Resume, Holdfast-Thread, Holdfast-User, Traceparent"
 
 // applicationHeaders returns the X-… headers that a preflight asks for, to be added to the
 // allowed ones: frontends such as CopilotKit send those that their application sets. A page
