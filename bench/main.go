@@ -9,6 +9,7 @@
 //	go run ./bench -fairness        one tenant's commits beside a loud one
 //	go run ./bench -hostile         one tenant's runs beside 400 requests that are made to keep the server busy
 //	go run ./bench -watchers        memory of idle watchers, and what many cost Redis
+//	go run ./bench -placed          what a word costs with its watcher at the server of its thread, and at another
 //	go run ./bench -idle            what idle servers cost
 package main
 
@@ -42,6 +43,8 @@ func main() {
 	instead("idle", "what 1, 3 and 10 idle servers ask Redis for, and what they use", measureIdle)
 	instead("hostile", "one tenant's runs while another's requests are made to keep the server busy", h.run)
 	instead("watchers", "what idle watchers hold in memory, and what many watchers of a run cost Redis", l.run)
+	instead("placed", "what a word costs while its watcher is at the server that runs the thread, and at another one",
+		measurePlaced)
 	flag.Parse()
 	f.only, h.only = b.only, b.only
 	switch s.what {

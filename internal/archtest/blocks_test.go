@@ -47,6 +47,8 @@ var proofs = []struct {
 	{page: "docs/tools.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/configuration.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},
+	{page: "docs/operations.md", language: "nginx haproxy", test: "internal/command.TestBalancersOnThePage"},
+	{page: "docs/operations.md", language: "yaml", test: "internal/command.TestEnvoyOnThePage"},
 	{page: "docs/operations.md", language: "text", test: "internal/command.TestReloadOnThePage"},
 	{page: "docs/metrics.md", language: "yaml promql", test: "internal/metrics.TestRulesOnThePage"},
 	{

@@ -4,7 +4,7 @@
 // to the thread. The client gets one legal sequence of events (see transcript.ts).
 import { errorOf } from './refusal.js';
 import { encode, parser } from './sse.js';
-import { eventsURL, streamURL } from './target.js';
+import { eventsURL, streamURL, threadHeader } from './target.js';
 import { isEnd, Transcript } from './transcript.js';
 import { abortError, after, discard, retryAfter, sleep } from './wait.js';
 /** The shortest pause that a server may ask for with `retry:`, in milliseconds. */
@@ -275,6 +275,10 @@ export class RunStream {
         this.#connection = new AbortController();
         const headers = new Headers(init.headers);
         headers.set('Holdfast-Resume', '1');
+        // A balancer that sends all requests of a thread to one server cannot read it in a body.
+        const named = init.method === 'POST' ? threadHeader(this.#target.thread) : undefined;
+        if (named !== undefined)
+            headers.set('Holdfast-Thread', named);
         const asking = this.#watched(this.#send(url, { ...init, headers, signal: this.#connection.signal })).catch((error) => {
             this.#trouble = String(error);
             return undefined;

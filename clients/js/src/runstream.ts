@@ -7,7 +7,7 @@ import type { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
 import { errorOf } from './refusal.js';
 import { encode, parser, type Frame } from './sse.js';
-import { eventsURL, streamURL, type Target } from './target.js';
+import { eventsURL, streamURL, threadHeader, type Target } from './target.js';
 import { isEnd, Transcript, type Event } from './transcript.js';
 import { abortError, after, discard, retryAfter, sleep } from './wait.js';
 
@@ -268,6 +268,9 @@ export class RunStream {
     this.#connection = new AbortController();
     const headers = new Headers(init.headers);
     headers.set('Holdfast-Resume', '1');
+    // A balancer that sends all requests of a thread to one server cannot read it in a body.
+    const named = init.method === 'POST' ? threadHeader(this.#target.thread) : undefined;
+    if (named !== undefined) headers.set('Holdfast-Thread', named);
     const asking = this.#watched(this.#send(url, { ...init, headers, signal: this.#connection.signal })).catch((error: unknown) => {
       this.#trouble = String(error);
       return undefined;

@@ -11,6 +11,7 @@ test('a stream that breaks in a frame is continued after the last whole one', as
   const headers = new Headers(requests[1].init.headers);
   assert.equal(headers.get('Authorization'), 'Bearer k');
   assert.equal(headers.get('Holdfast-Resume'), '1');
+  assert.deepEqual(requests.map(({ init }) => new Headers(init.headers).get('Holdfast-Thread')), ['t%2F1', null]);
   assert.equal(headers.get('Content-Type'), null);
   assert.equal(requests[1].init.body, null);
 });
