@@ -139,11 +139,15 @@ func (rd Reader) Resumable(ctx context.Context, t *Thread) (*Resumable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rd.resumable(ctx, t, &Resumable{Ground: g})
+	r := &Resumable{Ground: g}
+	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
+		return nil, err
+	}
+	return rd.resumable(ctx, t, r)
 }
 
 // Orphan is Resumable for a process that is not yet the thread's owner: the messages are read,
-// and not decoded.
+// and not decoded. The run has not ended, so its end is not read.
 func (rd Reader) Orphan(ctx context.Context, t *Thread) (*Resumable, error) {
 	u, err := rd.Undecoded(ctx, t.Key, t.State.Leaf)
 	if err != nil {
@@ -159,9 +163,6 @@ func (rd Reader) Orphan(ctx context.Context, t *Thread) (*Resumable, error) {
 // resumable reads what is about the thread's run.
 func (rd Reader) resumable(ctx context.Context, t *Thread, r *Resumable) (_ *Resumable, err error) {
 	if r.Run, err = rd.Run(ctx, t.Key, t.State.Run()); err != nil {
-		return nil, err
-	}
-	if r.End, err = rd.RunEnd(ctx, t.Key, t.State.Run()); err != nil {
 		return nil, err
 	}
 	return r, rd.intents(ctx, t.Key, r)
