@@ -35,8 +35,8 @@ func (a *abilities) goesOnWith(agent, revision string) bool {
 type heirs struct {
 	process string
 	all     []string
-	// able are those that can go on with runs of an agent, for each agent that any of them has. Agents
-	// with the same ones share them.
+	// able are those that can go on with runs of an agent, for each agent that any of them has, unless
+	// all can. Agents with the same ones share them.
 	able   [][]string
 	groups map[string]int // by agent
 }
@@ -59,6 +59,9 @@ func newHeirs(process string, living map[string]*abilities) *heirs {
 			if about := living[name]; about != nil && about.goesOnWith(agent, "") {
 				able = append(able, name)
 			}
+		}
+		if len(able) == len(h.all) {
+			continue
 		}
 		text := strings.Join(able, "\x00")
 		n, known := same[text]

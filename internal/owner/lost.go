@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,21 @@ type round struct {
 	since clock.Moment
 	// over means that it has tried all of them.
 	over bool
+	// others has those that were the owner's no more when they were looked at: another process was
+	// faster. They stay in the list for a while, and are not looked at again in each round.
+	others map[store.ThreadKey]bool
+}
+
+// note notes which of the threads that were looked at are the owner's no more.
+func (r *round) note(looked map[store.ThreadKey]bool, found []store.Found) {
+	for _, f := range found {
+		delete(looked, f.Key)
+	}
+	if r.others == nil {
+		r.others = looked
+		return
+	}
+	maps.Copy(r.others, looked)
 }
 
 // orphaned is a thread whose owner is gone.
@@ -148,7 +164,7 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 	if err != nil {
 		return nil, err
 	}
-	if r.over && !all && !order.watches(owner) {
+	if r.over && !all && (!order.watches(owner) || r.since.Ran() < s.lease/2) {
 		return nil, nil
 	}
 	if r.n > 0 && !r.over && r.since.Ran() < heirFirst && !all {
@@ -158,16 +174,20 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 	if r.over || last {
 		most = len(order.all)
 	}
-	waits := false
+	waits, looked := false, map[store.ThreadKey]bool{}
 	found, err := s.store.Find(ctx, store.Query{
 		List:  store.Owned(owner),
 		Limit: maxOrphans,
 		Only: func(key store.ThreadKey) bool {
-			if s.here(key) {
+			if s.here(key) || !r.over && !all && r.others[key] {
 				return false
 			}
-			waits = true
-			return order.soonest(owner, key) <= most
+			if order.soonest(owner, key) > most {
+				waits = true
+				return false
+			}
+			looked[key] = true
+			return true
 		},
 	})
 	if err != nil {
@@ -178,8 +198,11 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 			return order.turn(owner, f.Key, agent) <= most
 		}})
 	}
+	if len(found) < maxOrphans { // or nothing is known of the others
+		r.note(looked, found)
+	}
 	r.n, r.since = r.n+1, clock.Now()
-	r.over = !waits || most >= len(order.all)
+	r.over = !waits && len(found) == 0 || most >= len(order.all)
 	return orphans, nil
 }
 

@@ -88,12 +88,18 @@ func TestSweepReads(t *testing.T) {
 	}
 	s.contact.renewed(clock.Now())
 	s.behind.Store(true)
+	later := func() { s.of["dead"].since = clock.Moment{} }
 	sweep([]string{"dead", "me"}, []string{"dead", "me"})
+	later()
 	sweep([]string{"dead", "me"}, []string{"dead", "me"}) // until it is here
 	left = false
+	later()
 	sweep([]string{"dead", "me"}, []string{"dead"})
+	sweep(nil, nil) // it has just looked
+	later()
 	sweep([]string{"dead"}, []string{"dead"}) // it is one of the two that look after what is left
 	s.behind.Store(true)
+	later()
 	sweep([]string{"dead", "me"}, []string{"dead"})
 	s.of["dead"] = &round{n: 1, since: clock.Now()}
 	sweep(nil, nil) // it is the turn of those that come first

@@ -1,0 +1,89 @@
+package owner
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// belated is a store that does not know yet, without the heads, which threads an owner has lost to
+// others.
+type belated struct {
+	store.Store
+	lost  []store.ThreadKey
+	heads int // how many it has read
+}
+
+func (b *belated) Find(ctx context.Context, q store.Query) ([]store.Found, error) {
+	for _, key := range b.lost {
+		if q.Only(key) {
+			b.heads++
+		}
+	}
+	return b.Store.Find(ctx, q)
+}
+
+// TestTakenByOthers: of the threads that a lost owner had, each process looks once at those that others
+// have taken over, however many rounds there are.
+func TestTakenByOthers(t *testing.T) {
+	t.Parallel()
+	db := &belated{Store: memstore.New()}
+	for _, process := range []string{"me", "dead"} {
+		c := &store.Commit{
+			Key:     store.ThreadKey{Thread: process},
+			ID:      process,
+			Expect:  store.Position{Next: 1},
+			Process: process,
+		}
+		if err := db.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Announce(t.Context(), process, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Retire(t.Context(), "dead"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		db.lost = append(db.lost, store.ThreadKey{Thread: fmt.Sprint(i)})
+	}
+	order := newHeirs("me", map[string]*abilities{"me": {silent: true}, "one": {silent: true}, "two": {silent: true}})
+	s := &losses{
+		store:   db,
+		process: "me",
+		lease:   time.Minute,
+		contact: newContact(time.Minute),
+		behind:  new(atomic.Bool),
+		living:  new(atomic.Int64),
+		here:    func(key store.ThreadKey) bool { return key.Thread == "me" },
+		heirs:   func(context.Context) (*heirs, error) { return order, nil },
+		forget:  func() {},
+	}
+	s.contact.renewed(clock.Now())
+	s.looked = clock.Now()
+	for round := 1; s.of["dead"] == nil || !s.of["dead"].over; round++ {
+		if r := s.of["dead"]; r != nil {
+			r.since = clock.Moment{}
+		}
+		found, _, err := s.lost(t.Context(), false)
+		if err != nil || round > len(order.all)+1 {
+			t.Fatalf("round %d: %v, %v", round, found, err)
+		}
+	}
+	if db.heads != len(db.lost) {
+		t.Errorf("%d heads are read of %d threads", db.heads, len(db.lost))
+	}
+	if found, _, err := s.lost(t.Context(), true); len(found) != 1 || err != nil {
+		t.Errorf("a look at everything finds %v, %v", found, err)
+	}
+	if db.heads != 2*len(db.lost) {
+		t.Errorf("%d heads are read with a look at everything", db.heads)
+	}
+}
