@@ -42,7 +42,7 @@ func AppendMessagesSnapshot(dst []byte, base Base, messages [][]byte) []byte {
 }
 
 // MessagesSnapshotPieces is a MESSAGES_SNAPSHOT in the dialect, of messages that have
-// already been encoded, piece by piece.
+// already been encoded, piece by piece: each message is a piece of its own.
 func MessagesSnapshotPieces(d Dialect, messages iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		before := `{"type":"` + string(TypeMessagesSnapshot) + `","messages":[`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
 // bodies are what clients post.
@@ -100,4 +101,20 @@ func TestBadBodies(t *testing.T) {
 			t.Errorf("%.80s: the field is %q, want %q", body, got, field)
 		}
 	}
+}
+
+// FuzzDecode: whatever a client sends is refused, or is an input that AG-UI knows.
+func FuzzDecode(f *testing.F) {
+	for _, body := range bodies {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, err := Decode(body)
+		if err != nil {
+			return
+		}
+		if _, err := agui.DecodeInput(p.Input.AppendJSON(nil)); err != nil {
+			t.Errorf("%s\n%s\n%v", body, p.Input.AppendJSON(nil), err)
+		}
+	})
 }

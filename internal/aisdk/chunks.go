@@ -13,27 +13,29 @@ import (
 // chunks are the chunks of a batch of records, one after the other in one text.
 type chunks struct {
 	text []byte
-	// ends are where chunks end, and ids those of the records whose last chunk ends there.
-	ends []int
-	ids  []string
+	ends []ending
 	// frames are what is sent of them.
 	frames []agui.Frame
 }
 
+// ending is where a chunk ends, and the id of the record whose last chunk it is.
+type ending struct {
+	at int
+	id string
+}
+
 // reset forgets all chunks, and keeps their memory.
 func (c *chunks) reset() {
-	c.text, c.ends, c.ids, c.frames = c.text[:0], c.ends[:0], c.ids[:0], c.frames[:0]
+	c.text, c.ends, c.frames = c.text[:0], c.ends[:0], c.frames[:0]
 }
 
 // end ends a chunk.
-func (c *chunks) end() {
-	c.ends, c.ids = append(c.ends, len(c.text)), append(c.ids, "")
-}
+func (c *chunks) end() { c.ends = append(c.ends, ending{at: len(c.text)}) }
 
 // mark gives the last chunk of a record its id. A record without chunks has none.
 func (c *chunks) mark(before int, id string) {
-	if len(c.ids) > before {
-		c.ids[len(c.ids)-1] = id
+	if len(c.ends) > before {
+		c.ends[len(c.ends)-1].id = id
 	}
 }
 
@@ -42,18 +44,19 @@ func (c *chunks) drop(n int) {
 	if n < len(c.ends) {
 		from := 0
 		if n > 0 {
-			from = c.ends[n-1]
+			from = c.ends[n-1].at
 		}
-		c.text, c.ends, c.ids = c.text[:from], c.ends[:n], c.ids[:n]
+		c.text, c.ends = c.text[:from], c.ends[:n]
 	}
 }
 
 // take returns all chunks as frames, which are valid until the next reset.
 func (c *chunks) take() []agui.Frame {
 	from := 0
-	for i, end := range c.ends {
-		c.frames = append(c.frames, agui.Frame{ID: c.ids[i], Data: c.text[from:end:end]})
-		from = end
+	for i := range c.ends {
+		end := &c.ends[i]
+		c.frames = append(c.frames, agui.Frame{ID: end.id, Data: c.text[from:end.at:end.at]})
+		from = end.at
 	}
 	return c.frames
 }
@@ -64,11 +67,9 @@ func (c *chunks) plain(kind string) {
 	c.end()
 }
 
-// delta adds a piece of a text or of reasoning. Both strings are JSON.
-func (c *chunks) delta(head string, id, delta []byte) {
-	c.text = append(append(c.text, head...), id...)
-	c.text = append(append(c.text, `,"delta":`...), delta...)
-	c.text = append(c.text, '}')
+// piece adds a chunk that is a head and the piece of a text behind it, a JSON string.
+func (c *chunks) piece(head, delta []byte) {
+	c.text = append(append(append(c.text, head...), delta...), '}')
 	c.end()
 }
 

@@ -88,6 +88,8 @@ type encoder struct {
 	ended   bool
 	step
 	open []*item
+	// goesOn is the item that was continued last.
+	goesOn *item
 	// shownCalls are the calls that the client shows, by id.
 	shownCalls map[string]*call
 	// replayed are the calls that are shown from a snapshot, if anything is.
@@ -114,7 +116,10 @@ type item struct {
 	id        []byte // as JSON
 	name      string // the same, as text
 	reasoning bool
-	begun     bool
+	// begun means that it is shown: event is how its pieces begin in the log, and chunk how they
+	// begin here, up to their text.
+	begun        bool
+	event, chunk []byte
 	// again means that it is shown from a snapshot: if it is still being written, it is opened
 	// once more.
 	again bool
@@ -197,6 +202,13 @@ const (
 
 func (e *encoder) event(f *agui.Frame) error {
 	data := f.Data
+	if e.goesOn != nil && bytes.HasPrefix(data, e.goesOn.event) {
+		rest := data[len(e.goesOn.event):]
+		if end := stringEnd(rest); end > 0 {
+			e.out.piece(e.goesOn.chunk, rest[:end])
+			return nil
+		}
+	}
 	switch {
 	case f.Pieces != nil:
 		return e.large(f)
@@ -218,10 +230,7 @@ func (e *encoder) event(f *agui.Frame) error {
 	}
 	switch agui.TypeOf(data) {
 	case agui.TypeMessagesSnapshot:
-		if e.wants(f.ID) {
-			e.snapshot(data)
-		}
-		return nil
+		return e.whole(f)
 	case agui.TypeRaw, agui.TypeStepStarted, agui.TypeStepFinished, agui.TypeReasoningStart, agui.TypeReasoningEnd,
 		agui.TypeReasoningEncryptedValue, agui.TypeStateDelta, agui.TypeActivityDelta:
 		return nil
@@ -249,17 +258,31 @@ func pieceOf(rest []byte) (id, delta []byte) {
 	return rest[:end], rest[from : from+to]
 }
 
-// large is for an event that is made while it is sent.
+// large is for an event that is made while it is sent. A snapshot may be megabytes, so it is read
+// message by message, and only if it is needed.
 func (e *encoder) large(f *agui.Frame) error {
 	var data []byte
+	var shot *snapshot
 	for piece, err := range f.Pieces {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case shot != nil:
+			if err := shot.take(piece); err != nil {
+				return err
+			}
+		case len(data) == 0 && bytes.HasPrefix(piece, []byte(snapshotHead)):
+			if !e.wants(f.ID) {
+				return nil
+			}
+			shot = e.newSnapshot()
+		default:
+			data = append(data, piece...)
 		}
-		if len(data) == 0 && bytes.HasPrefix(piece, []byte(snapshotHead)) && !e.wants(f.ID) {
-			return nil // it may be megabytes
-		}
-		data = append(data, piece...)
+	}
+	if shot != nil {
+		e.snapshot(shot)
+		return nil
 	}
 	return e.event(&agui.Frame{ID: f.ID, Data: data})
 }

@@ -51,25 +51,21 @@ func prelude(events ...agui.Event) []agui.Frame {
 	frames := log(0, events...)
 	for i := range frames {
 		frames[i].ID = ""
-		if _, is := events[i].(agui.MessagesSnapshot); is {
-			frames[i] = inPieces(frames[i])
+		if s, is := events[i].(agui.MessagesSnapshot); is {
+			frames[i] = inPieces(frames[i], s)
 		}
 	}
 	return frames
 }
 
-func inPieces(f agui.Frame) agui.Frame {
-	data := f.Data
-	f.Data = nil
-	f.Pieces = func(yield func([]byte, error) bool) {
-		for cut := min(40, len(data)); len(data) > 0; cut = min(40, len(data)) {
-			piece := data[:cut]
-			data = data[cut:]
-			if !yield(piece, nil) {
+func inPieces(f agui.Frame, s agui.MessagesSnapshot) agui.Frame {
+	f.Data, f.Pieces = nil, agui.MessagesSnapshotPieces(agui.DialectV1, func(yield func([]byte, error) bool) {
+		for i := range s.Messages {
+			if !yield(s.Messages[i].AppendJSON(nil), nil) {
 				return
 			}
 		}
-	}
+	})
 	return f
 }
 

@@ -5,6 +5,7 @@ package aisdk
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -43,18 +44,26 @@ func (e *encoder) said(id, delta []byte, reasoning bool) {
 	if it == nil {
 		return // another's than the assistant's
 	}
-	head := textDelta
-	if reasoning {
-		head = reasoningDelta
-	}
 	if !it.begun {
 		if len(delta) == len(`""`) {
 			return
 		}
-		it.begun = true
-		e.out.of(kindOf(reasoning)+"-start", id)
+		it.begin()
+		e.out.of(kindOf(reasoning)+"-start", it.id)
 	}
-	e.out.delta(head, id, delta)
+	e.goesOn = it
+	e.out.piece(it.chunk, delta)
+}
+
+// begin notes that the item is shown.
+func (it *item) begin() {
+	it.begun = true
+	event, chunk := textHead, textDelta
+	if it.reasoning {
+		event, chunk = reasoningHead, reasoningDelta
+	}
+	it.event = slices.Concat([]byte(event), it.id, []byte(deltaMember))
+	it.chunk = slices.Concat([]byte(chunk), it.id, []byte(deltaMember))
 }
 
 func kindOf(reasoning bool) string {
@@ -76,6 +85,7 @@ func (e *encoder) closed(message string, reasoning bool) {
 }
 
 func (e *encoder) close(it *item) {
+	e.goesOn = nil
 	if it.begun {
 		e.out.of(kindOf(it.reasoning)+"-end", it.id)
 	}

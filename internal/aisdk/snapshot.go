@@ -26,30 +26,81 @@ func (e *encoder) wants(record string) bool {
 	return e.Post.Continues == "" && (record == "" || e.Post.Rewrites)
 }
 
-// snapshot reads a MESSAGES_SNAPSHOT.
-func (e *encoder) snapshot(data []byte) {
+// snapshot is what is needed of a MESSAGES_SNAPSHOT: the messages after the last of a person or,
+// in the middle of an answer, which messages there are, and those of the current step.
+type snapshot struct {
+	last     string // the id of the person's last message; empty if there is none
+	answer   []agui.Message
+	has      map[string]bool
+	messages []string // of the current step; nil before there is one
+	calls    []string
+}
+
+func (e *encoder) newSnapshot() *snapshot {
+	if !e.begun {
+		return &snapshot{}
+	}
+	return &snapshot{has: map[string]bool{}, messages: e.shown, calls: e.step.calls}
+}
+
+// take takes a piece: a message, or the punctuation around it; see [agui.MessagesSnapshotPieces].
+func (s *snapshot) take(piece []byte) error {
+	if len(piece) == 0 || piece[0] != '{' {
+		return nil
+	}
+	m, err := agui.DecodeMessage(piece)
+	if err != nil {
+		return err
+	}
+	s.add(&m)
+	return nil
+}
+
+func (s *snapshot) add(m *agui.Message) {
+	switch {
+	case s.has != nil:
+		s.has[m.ID] = true
+		if slices.Contains(s.messages, m.ID) || m.ToolCallID != "" && slices.Contains(s.calls, m.ToolCallID) {
+			s.answer = append(s.answer, *m)
+		}
+	case m.Role == string(holdfast.RoleUser):
+		s.last, s.answer = m.ID, nil
+	default:
+		s.answer = append(s.answer, *m)
+	}
+}
+
+// whole reads a snapshot that comes in one piece.
+func (e *encoder) whole(f *agui.Frame) error {
+	if !e.wants(f.ID) {
+		return nil
+	}
 	var said struct {
 		Messages []agui.Message `json:"messages"`
 	}
-	if json.Unmarshal(data, &said) != nil {
-		return // it is our own
+	if err := json.Unmarshal(f.Data, &said); err != nil {
+		return err
 	}
-	if e.begun {
-		e.takeBack(said.Messages)
+	s := e.newSnapshot()
+	for i := range said.Messages {
+		s.add(&said.Messages[i])
+	}
+	e.snapshot(s)
+	return nil
+}
+
+// snapshot shows what a snapshot shows of the answer, or takes back what it does not have.
+func (e *encoder) snapshot(s *snapshot) {
+	if s.has != nil {
+		e.takeBack(s)
 		return
 	}
 	e.replays = true
-	last := -1
-	for i := range said.Messages {
-		if said.Messages[i].Role == string(holdfast.RoleUser) {
-			last = i
-		}
+	if s.last != "" && (e.id == "" || e.Post != nil && e.Post.Rewrites) {
+		e.id = answerID(s.last)
 	}
-	if last >= 0 && (e.id == "" || e.Post != nil && e.Post.Rewrites) {
-		e.id = answerID(said.Messages[last].ID)
-	}
-	for i := range said.Messages[last+1:] {
-		e.replay(&said.Messages[last+1+i])
+	for i := range s.answer {
+		e.replay(&s.answer[i])
 	}
 }
 
@@ -119,38 +170,27 @@ func (e *encoder) caughtUp() {
 
 // takeBack removes what the current step shows and the thread does not have any more. Older
 // clients cannot do that: they keep it until their page is loaded again.
-func (e *encoder) takeBack(messages []agui.Message) {
-	has := map[string]bool{}
-	for i := range messages {
-		has[messages[i].ID] = true
-	}
-	shown, calls := e.shown, e.step.calls
-	if !slices.ContainsFunc(shown, func(id string) bool { return !has[id] }) {
+func (e *encoder) takeBack(s *snapshot) {
+	if !slices.ContainsFunc(s.messages, func(id string) bool { return !s.has[id] }) {
 		return
 	}
 	if e.Version < V7 {
 		e.endStep()
-		for _, id := range calls {
-			delete(e.shownCalls, id)
-		}
-		return
+	} else {
+		e.out.plain("reset-step")
+		e.open, e.goesOn, e.state, e.step = nil, nil, nil, step{begun: true}
 	}
-	e.out.plain("reset-step")
-	e.open, e.state, e.step = nil, nil, step{begun: true}
-	for _, id := range calls {
+	for _, id := range s.calls {
 		delete(e.shownCalls, id)
 	}
-	for _, id := range shown {
+	if e.Version < V7 {
+		return
+	}
+	for _, id := range s.messages {
 		delete(e.files, id)
 	}
-	for i := range messages {
-		m := &messages[i]
-		kept := slices.Contains(shown, m.ID) ||
-			m.Role == string(holdfast.RoleTool) && slices.Contains(calls, m.ToolCallID) &&
-				e.shownCalls[m.ToolCallID] != nil
-		if kept {
-			e.replay(m)
-		}
+	for i := range s.answer {
+		e.replay(&s.answer[i])
 	}
 	e.replays = true
 	e.caughtUp()
