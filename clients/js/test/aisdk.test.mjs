@@ -255,6 +255,32 @@ for (const [version, sdk] of Object.entries(all ? { 7: v7, 6: v6, 5: v5 } : { 7:
   });
 }
 
+/** The errors of Chromium for a connection that breaks, which the client knows; those of Node it does not. */
+async function likeChromium(url, init) {
+  const response = await fetch(url, init);
+  if (response.body === null) return response;
+  const reader = response.body.getReader();
+  return new Response(new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.read().catch(() => { throw new TypeError('network error'); });
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }), { status: response.status, headers: response.headers });
+}
+
+scenario('kill -9 in the middle of an answer, and useChat resumes when its tab is shown again', async (server) => {
+  for (const place of places) {
+    const chat = open(server, { transport: { fetch: likeChromium } });
+    await (await killed(server, chat, 'plan 4 steps', place)).said;
+    assert.equal(chat.status, 'error');
+    await server.start();
+    await chat['~resumeStreamIfDisconnected'](); // of useChat with resume: true, on visibilitychange
+    await same(server, chat);
+  }
+}, false);
+
 scenario('kill -9 in the middle of an answer, with our fetch', async (server) => {
   for (const place of places) {
     const connections = [];
