@@ -141,7 +141,7 @@ func join(t *testing.T, r *redistest.Server, pool int, agent holdfast.Agent, see
 const atOnce = 64
 
 // own writes heads through the contract of the store, whose owners live and do nothing: they only keep
-// their leases.
+// their leases, and say that they have no agents, so that nobody leaves a run to them.
 func own(t *testing.T, r *redistest.Server, owners, heads int) {
 	t.Helper()
 	for o := range owners {
@@ -149,6 +149,9 @@ func own(t *testing.T, r *redistest.Server, owners, heads int) {
 		process := fmt.Sprint("owner", o)
 		announce := func() { _ = s.Announce(context.WithoutCancel(t.Context()), process, lease) }
 		announce()
+		if err := s.Describe(t.Context(), process, []byte(`{"agents":{},"recovers":true}`)); err != nil {
+			t.Fatal(err)
+		}
 		ticker, done := time.NewTicker(lease/3), make(chan struct{})
 		var kept sync.WaitGroup
 		kept.Go(func() {
