@@ -2,6 +2,7 @@ package frame_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -110,6 +111,21 @@ func TestOwn(t *testing.T) {
 			t.Errorf("bit %d: %v, want ErrUnreadable", bit, err)
 		}
 		data[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
+// TestFilesInBase64: a file in base64 has nothing that repeats, but takes only as many bytes as the file.
+func TestFilesInBase64(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	file := noise(300_000)
+	raw := []byte(base64.StdEncoding.EncodeToString(file))
+	data := c.Encode(nil, "n", raw)
+	if most := len(file) * 101 / 100; len(data) > most {
+		t.Errorf("%d bytes of base64 take %d bytes, want at most %d", len(raw), len(data), most)
+	}
+	if got, err := c.Decode(nil, "n", data); err != nil || !bytes.Equal(got, raw) {
+		t.Errorf("it comes back with %d bytes: %v", len(got), err)
 	}
 }
 
