@@ -11,6 +11,8 @@ import (
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
+// A fork: what of a thread it takes along, and how that is read of one moment while the thread may change.
+
 // Fork begins a new thread where another one stands, or stood. It copies the path of the
 // history. The other thread does not change, and may be running.
 func (k *Keeper) Fork(
@@ -69,7 +71,7 @@ func (k *Keeper) tryFork(
 		preview(out, t)
 		return out, nil
 	}
-	if err := absent(ctx, k.cfg.Store, c.Key); err != nil {
+	if err := errors.Join(absent(ctx, k.cfg.Store, c.Key), stands(ctx, k.cfg.Store, t)); err != nil {
 		return nil, err
 	}
 	stored, err := k.cfg.Limits.Admit(ctx, who, true)
@@ -88,6 +90,22 @@ func (k *Keeper) tryFork(
 	k.counting.measureSoon(c.Key)
 	k.cfg.Log.Info("thread forked", "thread", id, "fork", to.Thread, "checkpoint", to.Checkpoint, "message", to.Message)
 	return out, nil
+}
+
+// stands makes sure that a thread that did not run when it was read has not changed since: what was read
+// of it, one after the other, is of one moment.
+func stands(ctx context.Context, s store.Store, t *thread.Thread) error {
+	if t.State.Running() {
+		return nil // it changes all the time
+	}
+	now, err := s.Head(ctx, t.Key)
+	if err != nil {
+		return thread.ReadError(t.Key, err)
+	}
+	if now.Position() != t.Head.Position() {
+		return store.ErrConflict
+	}
+	return nil
 }
 
 // absent makes sure that there is no such thread yet, before anything is written. The commit finds out if

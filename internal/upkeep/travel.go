@@ -83,9 +83,12 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	}
 	d.hist = there.History
 	if d.blind {
-		d.assumePast()
+		d.assumePast(func(*thread.Call) bool { return true })
 	} else {
 		d.findPast(now)
+		if forks && t.State.Running() { // it may be about to make them, or have made them since it was read
+			d.assumePast(func(c *thread.Call) bool { return c.Interrupt == nil })
+		}
 		for _, tool := range now.Run.Tools {
 			d.frontend = append(d.frontend, tool.Name)
 		}
@@ -159,11 +162,13 @@ func (d *departure) leaveOutside(now *thread.State, all *thread.Resumable) {
 	}
 }
 
-// assumePast is findPast where nothing can be read: each open call may have been made.
-func (d *departure) assumePast() {
+// assumePast adds open calls of which it is not known whether they have been made.
+func (d *departure) assumePast(unknown func(*thread.Call) bool) {
 	made := callsOf(d.hist.Path)
 	for i := range d.st.Calls {
-		if call := &d.st.Calls[i]; !call.Frontend {
+		call := &d.st.Calls[i]
+		known := slices.ContainsFunc(d.past, func(p past) bool { return p.call == call.ID })
+		if !call.Frontend && !known && unknown(call) {
 			d.past = append(d.past, past{call: call.ID, made: made[call.ID]})
 		}
 	}

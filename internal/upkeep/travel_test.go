@@ -396,6 +396,55 @@ func TestCarriedOutCallsAreNotRepeated(t *testing.T) {
 	})
 }
 
+// meanwhile calls a function, once, before it reads which calls were started.
+type meanwhile struct {
+	store.Store
+	f func()
+}
+
+func (s *meanwhile) Values(
+	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
+) ([]store.Value, error) {
+	if f := s.f; f != nil && kind == store.KindIntent {
+		s.f = nil
+		f()
+	}
+	return s.Store.Values(ctx, key, kind, before, limit)
+}
+
+// TestForkWhileACallIsMade: a fork that has read that a call is open, and then that none has been started
+// because it has its result meanwhile, does not make the call again.
+func TestForkWhileACallIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, gate := &looptest.Notebook{}, make(chan struct{})
+		pay := looptest.Tool("pay", holdfast.EffectOnce, func(context.Context) (string, error) {
+			<-gate
+			j.Note("pay")
+			return "paid", nil
+		})
+		db := &meanwhile{Store: memstore.New()}
+		e := looptest.Start(t, db, nil, holdfast.Agent{
+			Name: "a", Tools: []holdfast.Tool{pay},
+			Model: looptest.Say(looptest.Calls("pay", "{}"), holdfast.Delta{Text: "done"}),
+		})
+		reply, err := e.Owner.Post(t.Context(), looptest.Alice, "",
+			looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // it pays
+		db.f = func() {
+			close(gate)
+			looptest.Succeeded(t, looptest.Collect(t, reply, nil))
+		}
+		got := looptest.Must(e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{}))(t)
+		looptest.Resumed(t, e, got.Thread.ID, "r2")
+		if did := j.Take(); len(did) != 1 {
+			t.Errorf("it was paid %d times", len(did))
+		}
+	})
+}
+
 func TestETags(t *testing.T) {
 	e, _ := looptest.Travelled(t)
 	cp := looptest.Checkpoints(t, e, "t")[1].ID
