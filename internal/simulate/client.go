@@ -34,20 +34,6 @@ type client struct {
 	full    bool // there must be room for its run
 }
 
-// page is what a client has seen.
-type page struct {
-	run    string       // the run that it watches
-	asked  string       // the request whose answer it is; empty if it did not ask for a run
-	echo   string       // the id under which it does, once it has begun
-	cursor store.Cursor // of the last record
-	of     int          // which of the threads that have had this name has that record
-	over   bool         // that run has ended
-	open   []agui.Interrupt
-	// pending are the calls of the page's own tool that have no results.
-	pending []string
-	seq     agui.Sequencer // after what it has seen
-}
-
 func (w *World) newClient(i int) *client {
 	c := &client{world: w, name: fmt.Sprintf("c%d", i+1), thread: fmt.Sprintf("t%d", 1+i%w.plan.threads)}
 	if w.plan.legacy[i] {
@@ -172,14 +158,6 @@ func (c *client) cancel(s *server) {
 	})
 }
 
-// codeOf returns the code of an error.
-func codeOf(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	return holdfast.AsError(err).Code
-}
-
 // leave breaks the client's connection.
 func (c *client) leave() {
 	c.world.mu.Lock()
@@ -208,6 +186,9 @@ func (c *client) read(s *server, what string, fresh bool, r *request) {
 			stop()
 			c.stop = nil
 		}()
+		if r.result {
+			c.page = page{}
+		}
 		w := &response{ctx: ctx}
 		w.begun = func(header http.Header) {
 			c.world.fact("%s %s: ok", c.name, what)
@@ -229,11 +210,39 @@ func (c *client) read(s *server, what string, fresh bool, r *request) {
 			c.world.fact("%s's stream ends: %s", c.name, code)
 		case !w.streams():
 			c.world.fact("%s %s: %s", c.name, what, code)
+			if code == "ok" {
+				c.resulted(w.buf)
+			}
 			if c.full && (code == codes.TooManyRuns || code == codes.LimitExceeded) {
 				c.world.violate("places add up", "%s has no room for %s, and runs nothing", s.name, c.name)
 			}
 		}
 	})
+}
+
+// call posts a message and waits for the run's end.
+func (c *client) call(s *server) {
+	in := c.input(c.world.plan.texts[c.posts%len(c.world.plan.texts)])
+	c.last = in
+	c.read(s, "call "+in.RunID, true, &request{method: "POST", path: "/agents/a/runs", body: in, result: true})
+}
+
+// resulted checks a result: its run has ended, and all that it says is stored.
+func (c *client) resulted(data []byte) {
+	if len(data) == 0 {
+		return // the client has left
+	}
+	var r runResult
+	if err := json.Unmarshal(data, &r); err != nil {
+		c.world.violate("a result is what is stored", "%s cannot read %s: %v", c.name, data, err)
+		return
+	}
+	c.world.mu.Lock()
+	defer c.world.mu.Unlock()
+	c.page = page{over: true, open: r.Interrupts, pending: r.PendingToolCallIDs}
+	if wrong := c.world.truth.wrongIn(&r); wrong != "" {
+		c.world.violated("a result is what is stored", "%s was told %s", c.name, wrong)
+	}
 }
 
 // see takes in a frame. It reports whether that keeps every promise.

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -22,6 +23,7 @@ type request struct {
 	query        url.Values
 	after        store.Cursor // that it has; zero if it does not say
 	body         any          // nil without one
+	result       bool         // wants one object instead of a stream
 }
 
 // made returns it as a server gets it.
@@ -38,6 +40,9 @@ func (r *request) made(ctx context.Context) *http.Request {
 	made := httptest.NewRequestWithContext(ctx, r.method, target.String(), body)
 	if r.body != nil {
 		made.Header.Set("Content-Type", "application/json")
+	}
+	if r.result {
+		made.Header.Set("Accept", "application/json")
 	}
 	if r.after.Number > 0 {
 		made.Header.Set("Last-Event-ID", r.after.String())
@@ -111,4 +116,20 @@ func frameOf(event []byte) *agui.Frame {
 		return nil
 	}
 	return &f
+}
+
+// codeOf returns the code of an error.
+func codeOf(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return holdfast.AsError(err).Code
+}
+
+// asked is who calls the store, in a context.
+type asked struct{}
+
+// as returns a context whose calls of the store bear a name.
+func as(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, asked{}, name)
 }

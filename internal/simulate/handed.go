@@ -99,7 +99,7 @@ func (w *World) goOn() {
 	if w.plan.extras.keepers {
 		return
 	}
-	for _, id := range w.plan.ids() {
+	for _, id := range w.ids() {
 		t, err := thread.Reader{Store: w.base}.Head(context.Background(), keyOf(id))
 		if err != nil {
 			continue

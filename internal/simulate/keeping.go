@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -10,11 +11,20 @@ import (
 
 // keeping adds what users can have done to threads at a server.
 func (o *options) keeping(s *server) {
+	at := " at " + s.name
+	if o.w.plan.extras.forks && len(o.w.forks) < maxForks {
+		for _, id := range o.w.plan.ids() {
+			if o.w.lacks(id) {
+				continue
+			}
+			o.add("a user forks "+id+at, 4, func() { s.fork(id, 0) })
+			o.add("a user forks what "+id+" was"+at, 4, func() { s.fork(id, 2) })
+		}
+	}
 	if !o.w.plan.extras.keepers {
 		return
 	}
-	at := " at " + s.name
-	for _, id := range o.w.plan.ids() {
+	for _, id := range o.w.ids() {
 		path, of := "/threads/"+id, " "+id+at
 		o.asked(s, "a user marks"+of, 0.3, &request{
 			method: "POST", path: path + "/checkpoints", body: map[string]any{"label": "a mark"},
@@ -43,6 +53,31 @@ func (o *options) asked(s *server, name string, weight float64, r *request) {
 		s.task(func(ctx context.Context, task string) {
 			o.w.fact("%s (%s): %s", task, name, s.ask(ctx, r, nil))
 		})
+	})
+}
+
+// maxForks is how many forks there are.
+const maxForks = 2
+
+// fork begins another thread where one stands, or was at a checkpoint, so many back. The
+// fork has a client of its own.
+func (s *server) fork(id string, back int) {
+	w := s.world
+	name := fmt.Sprintf("f%d", len(w.forks)+1)
+	to := map[string]any{"threadId": name}
+	if back > 0 {
+		listed, err := w.base.Values(context.Background(), keyOf(id), store.KindCheckpoint, "", back)
+		if err != nil || len(listed) == 0 {
+			return
+		}
+		to["checkpointId"] = listed[len(listed)-1].ID
+	}
+	w.forks = append(w.forks, name)
+	c := &client{world: w, name: fmt.Sprintf("c%d", len(w.clients)+1), thread: name}
+	w.clients = append(w.clients, c)
+	r := &request{method: "POST", path: "/threads/" + id + "/fork", body: to}
+	s.task(func(ctx context.Context, task string) {
+		w.fact("%s has forked %s to %s: %s", task, id, name, s.ask(ctx, r, nil))
 	})
 }
 

@@ -50,6 +50,26 @@ func (k *known) has(id string) bool {
 	return has
 }
 
+// ended reports whether the log says that a run has ended.
+func (k *known) ended(run string) bool {
+	running := ""
+	for _, rec := range k.records {
+		ev, err := agui.DecodeEvent(rec.Data)
+		if err != nil {
+			continue
+		}
+		switch e := ev.(type) {
+		case agui.RunStarted:
+			running = e.RunID
+		case agui.RunFinished, agui.RunError:
+			if running == run {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // follows reports whether a message comes after another one.
 func (k *known) follows(id, before string) bool {
 	for id != "" && id != before {

@@ -25,14 +25,6 @@ type link struct {
 	cut, deaf atomic.Bool
 }
 
-// asked is who calls the store, in a context.
-type asked struct{}
-
-// as returns a context whose calls of the store bear a name.
-func as(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, asked{}, name)
-}
-
 // call makes one call of the store, which may write.
 func call[T any](
 	l *link, ctx context.Context, op string, key store.ThreadKey, writes bool, f func(context.Context) (T, error),

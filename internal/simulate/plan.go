@@ -65,6 +65,8 @@ type extras struct {
 	upkeep   bool // descriptions, reloads, calls by hand, and looks at what there is
 	keepers  bool // servers that archive, prune, delete, and go on with what is due; users who do too
 	rewinds  bool // users who go back, after which calls are made again, as they ask for
+	forks    bool // users who go on from a thread in another one
+	results  bool // clients that want one result instead of a stream
 }
 
 // extrasOf returns the extras of a seed: none for every second one.
@@ -73,7 +75,9 @@ func extrasOf(seed uint64) (x extras) {
 	if r.IntN(2) == 0 {
 		return x
 	}
-	for _, one := range []*bool{&x.outside, &x.page, &x.branches, &x.asides, &x.upkeep, &x.keepers, &x.rewinds} {
+	for _, one := range []*bool{
+		&x.outside, &x.page, &x.branches, &x.asides, &x.upkeep, &x.keepers, &x.rewinds, &x.forks, &x.results,
+	} {
 		*one = r.IntN(2) == 0
 	}
 	return x

@@ -21,6 +21,9 @@ func (o *options) requests() {
 		}
 	}
 	for _, c := range o.w.clients {
+		if slices.Contains(o.w.forks, c.thread) && o.w.lacks(c.thread) {
+			continue // it comes when the fork is made
+		}
 		for _, s := range o.w.servers {
 			if s.serves() && !s.suspended.Load() {
 				o.request(c, s)
@@ -53,7 +56,13 @@ func (o *options) request(c *client, s *server) {
 		if c.posts > 0 {
 			weight = 0.6
 		}
+		if c.posts == 0 && slices.Contains(o.w.forks, c.thread) {
+			weight = 20 // it comes late, and little time is left
+		}
 		o.add(c.name+" posts"+at, weight, func() { c.say(s, "") })
+		if o.w.plan.extras.results {
+			o.add(c.name+" posts for a result"+at, 0.5*weight, func() { c.call(s) })
+		}
 		o.add(c.name+" posts and cancels"+at, 0.2*weight, func() {
 			c.say(s, `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
 		})
@@ -130,7 +139,7 @@ func (o *options) outside(s *server) {
 		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, false))
 		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, true))
 	}
-	for _, id := range o.w.plan.ids() {
+	for _, id := range o.w.ids() {
 		o.add("upkeep looks after "+id+" at "+s.name, 0.1, func() { s.lookAfter(id) })
 	}
 }
@@ -141,7 +150,7 @@ func (o *options) upkeep(s *server) {
 		return
 	}
 	at := " at " + s.name
-	for _, id := range o.w.plan.ids() {
+	for _, id := range o.w.ids() {
 		o.add("an operator describes "+id+at, 0.4, func() { s.describe(id) })
 		o.add("an operator looks at "+id+at, 0.2, func() { s.lookAt(id) })
 	}

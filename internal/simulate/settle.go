@@ -41,6 +41,7 @@ func (w *World) settle() {
 		w.servers = append(w.servers, w.newServer(len(w.servers), 1, variant{revision: "r1"}))
 	}
 	w.come()
+	w.sayInForks()
 	if w.plan.seed%4 == 0 {
 		w.fill()
 	}
@@ -86,6 +87,22 @@ func (w *World) fill() {
 			c.post(s, c.input("do "))
 		}
 		w.come()
+	}
+}
+
+// sayInForks has somebody go on in each fork, for which there may have been no time: with the run that
+// it has half of, and with a message of their own.
+func (w *World) sayInForks() {
+	for _, c := range w.clients {
+		if !slices.Contains(w.forks, c.thread) || c.posts > 0 || w.lacks(c.thread) || w.violation() != nil {
+			continue
+		}
+		if i := slices.IndexFunc(w.servers, func(s *server) bool { return s.serves() && !s.variant.without }); i >= 0 {
+			c.post(w.servers[i], c.input(""))
+			w.come()
+			c.say(w.servers[i], `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
+			w.come()
+		}
 	}
 }
 

@@ -103,6 +103,13 @@ var breaches = []breach{
 	{"the ledger adds up", func(w *World) { w.truth.spent++; w.look() }},
 	{"nothing acknowledged is lost", func(w *World) { w.truth.begun["r1"] = "t1"; w.look() }},
 	{"both dialects are legal", func(w *World) { w.clients[0].see(&agui.Frame{Data: []byte(`{`)}) }},
+	{"a result is what is stored", func(w *World) { w.clients[0].resulted([]byte(`{`)) }},
+	{"a result is what is stored", func(w *World) { w.clients[0].resulted([]byte(`{"threadId":"t1","runId":"r1"}`)) }},
+	{"a result is what is stored", func(w *World) {
+		k := w.truth.of("t1")
+		k.records = append(k.records, store.Record{Data: agui.Append(nil, agui.RunFinished{RunID: "r1"})})
+		w.clients[0].resulted([]byte(`{"threadId":"t1","runId":"r1","messages":[{"id":"lost","role":"user"}]}`))
+	}},
 	{"both dialects are legal", func(w *World) { w.shown("", agui.TextMessageEnd{MessageID: "m2"}) }},
 	{"cursors can be read", func(w *World) { w.shown("?", opened) }},
 	{"durable before visible", func(w *World) { w.shown("4-n", opened) }},

@@ -33,6 +33,7 @@ type World struct {
 	ended   sync.WaitGroup // the goroutines of servers that were killed
 	clients []*client
 	asides  []*client // of side runs
+	forks   []string  // the threads that were begun from others
 	tasks   int       // how many requests there were that are no client's
 
 	mu      sync.Mutex
@@ -46,16 +47,14 @@ type World struct {
 	settled atomic.Bool // no more faults
 }
 
-// Violation is a promise that was broken.
-type Violation struct {
-	// Promise is which one.
-	Promise string
-	// Detail says how.
-	Detail string
-}
+// ids returns the threads that may be there.
+func (w *World) ids() []string { return append(w.plan.ids(), w.forks...) }
 
-// Error implements error.
-func (v *Violation) Error() string { return v.Promise + ": " + v.Detail }
+// lacks reports whether there is no such thread.
+func (w *World) lacks(id string) bool {
+	_, err := w.base.Head(context.Background(), keyOf(id))
+	return err != nil
+}
 
 // notice is something that the store tells a server. It is delivered when that is chosen.
 type notice struct {
