@@ -237,7 +237,7 @@ func (e *encoder) event(f *agui.Frame) error {
 	}
 	ev, err := agui.DecodeEvent(data)
 	if err != nil {
-		return nil //nolint:nilerr // a newer server's: there is no chunk for it
+		return nil // an event of a newer server, which has no chunk
 	}
 	e.apply(ev)
 	return nil
@@ -415,7 +415,7 @@ func (e *encoder) finished(ev agui.RunFinished) {
 // the call.
 func (e *encoder) asked(q *agui.Interrupt) {
 	if approves(q.Reason, q.ToolCallID, q.ResponseSchema) && e.Version > V5 {
-		if e.shownCalls[q.ToolCallID] == nil {
+		if e.shownCalls[q.ToolCallID] == nil && !e.Rest {
 			return
 		}
 		var reason []byte

@@ -234,10 +234,13 @@ func streams(t *testing.T) map[string]struct {
 		"pending": of(in7, log(1,
 			joined(started(), calling("c1", "m1", "pick", `{"of":[1,2]}`),
 				finished(&agui.Outcome{Type: agui.OutcomeSuccess, PendingToolCallIDs: []string{"c1"}}))...)),
-		"failed": of(in7, log(1,
-			joined(started(), agui.TextMessageStart{MessageID: "m1"},
-				agui.TextMessageContent{MessageID: "m1", Delta: "So"},
-				agui.RunError{Message: "The model is overloaded.", Code: codes.ModelFailed})...)),
+		"rewritten": of(Options{Version: V7, Post: posted(t, `{"id":"t","messageId":"u1","messages":[{"id":"u1",`+
+			`"role":"user","parts":[{"type":"text","text":"ho"}]}]}`)},
+			log(1, joined(started(), snapshotOf(t), snapshotOf(t, `{"id":"msg_9","role":"user","content":"ho"}`),
+				saying("m1", "Ho."), success())...)),
+		"failed": of(in7, log(1, joined(started(), agui.TextMessageStart{MessageID: "m1"},
+			agui.TextMessageContent{MessageID: "m1", Delta: "So"},
+			agui.RunError{Message: "The model is overloaded.", Code: codes.ModelFailed})...)),
 		"cut": {Options: in7, frames: [][]agui.Frame{whole[:9]},
 			err: holdfast.Errorf(codes.StreamCut, "It ends.")},
 	}

@@ -16,9 +16,9 @@ import (
 // a prelude does not have.
 func (e *encoder) wants(record string) bool {
 	switch {
-	case e.begun || e.replays:
-		return e.begun
-	case e.started || e.Rest:
+	case e.begun:
+		return true
+	case e.started || e.replays || e.Rest:
 		return false
 	case e.Post == nil:
 		return true
@@ -95,7 +95,7 @@ func (e *encoder) snapshot(s *snapshot) {
 		e.takeBack(s)
 		return
 	}
-	e.replays = true
+	e.replays = len(s.answer) > 0
 	if s.last != "" && (e.id == "" || e.Post != nil && e.Post.Rewrites) {
 		e.id = answerID(s.last)
 	}

@@ -21,6 +21,10 @@ agents:
     tools: [charge_card]
     middleware:
       - toolPermission: { rules: [{ tool: charge_card, then: ask }], default: allow }
+  - name: asking
+    tools: [calculate]
+    middleware:
+      - toolPermission: { rules: [{ tool: calculate, then: ask }], default: allow }
 `;
 
 const all = process.env.HOLDFAST_AISDK === 'all';
@@ -104,7 +108,9 @@ const shown = (messages) => JSON.parse(JSON.stringify(messages)).map(({ id, role
 async function same(server, chat, agent) {
   assert.equal(chat.error, undefined);
   assert.equal(chat.status, 'ready');
-  assert.deepEqual(shown(chat.messages), shown(await history(server, chat, agent)));
+  const messages = await history(server, chat, agent);
+  assert.deepEqual(shown(chat.messages), shown(messages));
+  await v7.validateUIMessages({ messages });
 }
 
 const textOf = (message) => message.parts.filter(({ type }) => type === 'text').map(({ text }) => text).join('');
@@ -145,6 +151,7 @@ scenario('a file, another answer, an edited message, and only the last message',
   assert.match(textOf(chat.messages[1]), /again/);
   const now = await history(server, chat);
   assert.deepEqual(shown(now).map(({ parts }) => parts), shown(chat.messages).map(({ parts }) => parts));
+  assert.equal(chat.messages[1].id, now[1].id);
   const short = open(server, {
     id: chat.id,
     messages: now,
@@ -212,7 +219,7 @@ scenario('a question, Stop, and an error', async (server) => {
 }, false);
 
 /** Says something, and kills the server after so many chunks. `said` settles when the client has had enough. */
-async function killed(server, chat, text, chunks) {
+async function killed(server, chat, say, chunks) {
   let seen = 0;
   let here;
   const there = new Promise((done) => { here = done; });
@@ -224,7 +231,7 @@ async function killed(server, chat, text, chunks) {
       },
     }));
   };
-  const saying = chat.sendMessage({ text });
+  const saying = say();
   await Promise.race([there, saying]);
   await server.kill();
   return { said: saying };
@@ -237,7 +244,7 @@ for (const [version, sdk] of Object.entries(all ? { 7: v7, 6: v6, 5: v5 } : { 7:
   scenario(`kill -9 in the middle of an answer, with a reload: ai ${version}`, async (server) => {
     for (const place of places) {
       const chat = open(server, { sdk });
-      await (await killed(server, chat, 'plan 4 steps', place)).said;
+      await (await killed(server, chat, () => chat.sendMessage({ text: 'plan 4 steps' }), place)).said;
       assert.equal(chat.status, 'error');
       await server.start();
       const page = open(server, { sdk, id: chat.id, messages: await history(server, chat) });
@@ -254,6 +261,20 @@ for (const [version, sdk] of Object.entries(all ? { 7: v7, 6: v6, 5: v5 } : { 7:
     }
   });
 }
+
+scenario('kill -9 after an approval', async (server) => {
+  for (const place of kills === 1 ? [4] : [1, 2, 3, 4, 6, 8]) {
+    const chat = open(server, { agent: 'asking' });
+    await chat.sendMessage({ text: 'calculate 6 * 7' });
+    await chat.addToolApprovalResponse({ id: toolOf(chat.messages[1]).approval.id, approved: true });
+    await (await killed(server, chat, () => chat.sendMessage(), place)).said;
+    await server.start();
+    const page = open(server, { agent: 'asking', id: chat.id, messages: await history(server, chat, 'asking') });
+    await page.resumeStream();
+    assert.match(textOf(page.messages[1]), /42/);
+    await same(server, page, 'asking');
+  }
+}, false);
 
 /** The errors of Chromium for a connection that breaks, which the client knows; those of Node it does not. */
 async function likeChromium(url, init) {
@@ -273,7 +294,7 @@ async function likeChromium(url, init) {
 scenario('kill -9 in the middle of an answer, and useChat resumes when its tab is shown again', async (server) => {
   for (const place of places) {
     const chat = open(server, { transport: { fetch: likeChromium } });
-    await (await killed(server, chat, 'plan 4 steps', place)).said;
+    await (await killed(server, chat, () => chat.sendMessage({ text: 'plan 4 steps' }), place)).said;
     assert.equal(chat.status, 'error');
     await server.start();
     await chat['~resumeStreamIfDisconnected'](); // of useChat with resume: true, on visibilitychange
@@ -285,7 +306,7 @@ scenario('kill -9 in the middle of an answer, with our fetch', async (server) =>
   for (const place of places) {
     const connections = [];
     const chat = open(server, { transport: { fetch: resumingFetch({ maxDelay: 50, onConnection: (state) => connections.push(state) }) } });
-    const { said } = await killed(server, chat, 'plan 4 steps', place);
+    const { said } = await killed(server, chat, () => chat.sendMessage({ text: 'plan 4 steps' }), place);
     await server.start();
     await said;
     assert.deepEqual(connections, ['reconnecting', 'live']);
