@@ -200,15 +200,18 @@ func (c *console) ReadAs(r *http.Request, who holdfast.Principal, user, thread s
 }
 
 // ThreadsOfAll implements [hfhttp.Others].
-func (c *console) ThreadsOfAll(
-	r *http.Request, who holdfast.Principal, before time.Time, limit int,
-) ([]threads.Info, error) {
+func (c *console) ThreadsOfAll(r *http.Request, who holdfast.Principal, page hfhttp.ThreadPage) (*threads.List, error) {
 	err := c.operates(r, who, access.OperateTenant)
 	c.s.audited.audit.note(r.Context(), caller(who), "list", "", err, slog.String("user", "*"))
 	if err != nil {
 		return nil, err
 	}
-	return upkeep.Everybody{Keeper: c.s.keeper}.Threads(r.Context(), who.Tenant, before, limit)
+	all := upkeep.Everybody{Keeper: c.s.keeper}
+	if page.Status != "" {
+		return all.ThreadsIn(r.Context(), who.Tenant, page.Status, page.Before, page.Limit)
+	}
+	list, err := all.Threads(r.Context(), who.Tenant, page.Before, page.Limit)
+	return &threads.List{Threads: list}, err
 }
 
 // Scripted implements [hfhttp.Demo].

@@ -142,6 +142,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		History:   s.keeper,
 		Upkeep:    s.audited,
 		Titles:    upkeep.Titles{Keeper: s.keeper},
+		Statuses:  upkeep.Mine{Keeper: s.keeper},
 		Calls:     s.audited,
 		Inspect:   newInspector(s),
 		RunLog: func(

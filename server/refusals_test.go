@@ -75,7 +75,7 @@ var requestsOf = map[string][]string{
 	"POST /maintenance/delete-inactive":   {`{"threshold":"1000h"}`},
 	"POST /maintenance/backup":            {`{"dir":"/x"}`},
 	"POST /threads/import":                {`{"kind":"nonsense"}`},
-	"GET /threads":                        {"", "?user=*"},
+	"GET /threads":                        {"", "?user=*", "?status=running", "?user=*&status=running"},
 	"POST /ai-sdk/{agent}": {
 		`{"id":"T","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
 		`{"id":"T","trigger":"regenerate-message"}`,

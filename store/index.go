@@ -55,6 +55,16 @@ const (
 	ListAging = "aging"
 	// ListAsking has the threads of one user that wait for a person, by when they began to.
 	ListAsking = "asking"
+	// ListRunning has the threads of one user that run, by when they were made.
+	ListRunning = "running"
+	// ListStopped has the threads of one user that are stopped, by when they became so.
+	ListStopped = "stopped"
+	// ListTenantAsking, ListTenantRunning and ListTenantStopped have those of all users of one tenant.
+	ListTenantAsking  = "tenant-asking"
+	ListTenantRunning = "tenant-running"
+	ListTenantStopped = "tenant-stopped"
+	// ListRun has the threads of one user whose run has an id, while it runs, by when they were made.
+	ListRun = "run"
 	// ListOwned has the threads that one process owns: those that Owned of a [Directory]
 	// returns, by no particular time. It follows from [Commit].Process, so no commit names it.
 	ListOwned = "owned"

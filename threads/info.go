@@ -90,6 +90,16 @@ type Info struct {
 	Size map[string]int64 `json:"sizeBytes,omitempty"`
 }
 
+// List is a page of threads with one status.
+type List struct {
+	// Threads are those that came to that status last, the latest first; of those that run, the thread that
+	// was made last.
+	Threads []Info `json:"threads"`
+	// Next is what to ask for as before to get the next page; zero if there is none. A page
+	// that has one may be short, or empty.
+	Next time.Time `json:"next,omitzero"`
+}
+
 // Waiting is a run that has lost its server and is pinned to its agent's revision, which
 // none of the other servers has.
 type Waiting struct {

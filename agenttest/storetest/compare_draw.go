@@ -115,7 +115,8 @@ func drawPosition(r *rapid.T, p *pair, k store.ThreadKey) store.Position {
 }
 
 func lists() []store.List {
-	return []store.List{{Name: store.ListDue}, {Name: "n", Tenant: "a"}, {Name: "n", Group: "a"}}
+	return []store.List{{Name: store.ListDue}, {Name: "n", Tenant: "a"}, {Name: "n", Group: "a"},
+		{Name: store.ListTenantRunning, Tenant: "a"}}
 }
 
 // drawListings says in which lists the thread is; mostly it leaves those that it is in.

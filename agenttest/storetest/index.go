@@ -20,6 +20,7 @@ func indexTests() map[string]func(*testing.T, store.Store) {
 		"a refused commit lists nothing":             testNotListed,
 		"lists are apart":                            testListsApart,
 		"pages by place":                             testListPages,
+		"pages of long lists":                        testLongLists,
 		"a deleted thread is in no list":             testListDeleted,
 		"a thread made again is not where it was":    testListAgain,
 		"threads of all users":                       testEverybody,
@@ -187,6 +188,60 @@ func testListPages(t *testing.T, s store.Store) {
 		}
 	}
 	find(10, 2*time.Millisecond+1, true, "b 2", "a 1", "d 1", "c 0", "e 0")
+}
+
+// testLongLists: a list that a store divides, because it may have very many threads, is read as one.
+func testLongLists(t *testing.T, s store.Store) {
+	names := []string{store.ListRunning, store.ListStopped, store.ListAsking, store.ListTenantRunning,
+		store.ListTenantStopped, store.ListTenantAsking}
+	const n = 40
+	in := func(i int) (l []store.Listing) {
+		for j, name := range names {
+			list := store.List{Name: name, Tenant: "acme"}
+			if j < 3 {
+				list.Group = []string{"alice", "bob"}[i%2]
+			}
+			l = append(l, store.Listing{List: list, At: start().Add(time.Duration(i*i) * 10 * time.Second)})
+		}
+		return l
+	}
+	var all []string // of whom bob has every second
+	var last *thread
+	for i := range n {
+		last = create(t, s, key(fmt.Sprintf("t%02d", i)), func(c *store.Commit) { c.Listings = in(i) })
+		all = append([]string{last.key.Thread}, all...)
+	}
+	create(t, s, store.ThreadKey{Tenant: "other", Thread: "t"}, func(c *store.Commit) {
+		for _, l := range in(1) {
+			l.Tenant = "other"
+			c.Listings = append(c.Listings, l)
+		}
+	})
+	read := func(l store.List) (got []string) {
+		for q := (store.Query{List: l, Newest: true, Limit: 7}); ; {
+			found := must(s.Find(t.Context(), q))(t)
+			for _, f := range found {
+				got = append(got, f.Key.Thread)
+				q.Before = f.At
+			}
+			if len(found) < q.Limit {
+				return got
+			}
+		}
+	}
+	for j, l := range in(1) { // those of bob, and of the tenant
+		want := all
+		if j < 3 {
+			want = nil
+			for i := 0; i < n; i += 2 {
+				want = append(want, all[i])
+			}
+		}
+		expect(t, fmt.Sprintf("the list %+v", l.List), read(l.List), want)
+	}
+	last.commit(func(c *store.Commit) { c.Listings = []store.Listing{} })
+	expect(t, "the list without the last", read(in(1)[3].List), all[1:])
+	expect(t, "missing", must(s.Mend(t.Context(), key("t07")))(t), 0)
 }
 
 func testListDeleted(t *testing.T, s store.Store) {

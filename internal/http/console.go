@@ -36,7 +36,7 @@ type Others interface {
 	// thread is the one that is asked for, if it is one.
 	ReadAs(r *http.Request, who holdfast.Principal, user, thread string) (holdfast.Principal, error)
 	// ThreadsOfAll lists the threads of all users of the tenant, the most recently active first.
-	ThreadsOfAll(r *http.Request, who holdfast.Principal, before time.Time, limit int) ([]threads.Info, error)
+	ThreadsOfAll(r *http.Request, who holdfast.Principal, page ThreadPage) (*threads.List, error)
 }
 
 // Demo is a server for trying out: its models are scripted, and it is for its own machine.

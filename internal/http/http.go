@@ -39,7 +39,9 @@ type Config struct {
 	History History
 	Upkeep  Upkeep
 	Titles  Titles
-	Calls   Calls
+	// Statuses lists threads by what they do.
+	Statuses Statuses
+	Calls    Calls
 	// Inspect shows what is inside threads.
 	Inspect Inspect
 	// RunLog returns up to limit records of a run after a cursor (zero: from its first), without
@@ -212,6 +214,7 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 	}
 	threads := &threadAPI{
 		threads:   c.Threads,
+		statuses:  c.Statuses,
 		titles:    c.Titles,
 		others:    c.Others,
 		authorize: c.Authorize,

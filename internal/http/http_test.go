@@ -72,6 +72,12 @@ func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect)
 	}
 	return reply(f.attached...), nil
 }
+func (f *fake) ThreadsIn(
+	_ context.Context, _ holdfast.Principal, status threads.Status, before time.Time, _ int,
+) (*threads.List, error) {
+	f.asked = string(status)
+	return &threads.List{Threads: []threads.Info{*f.info}, Next: before}, f.err
+}
 func (f *fake) Threads(context.Context, holdfast.Principal, time.Time, int) ([]threads.Info, error) {
 	return []threads.Info{*f.info}, f.err
 }
@@ -129,6 +135,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		History:      f,
 		Upkeep:       f,
 		Titles:       f,
+		Statuses:     f,
 		Calls:        f,
 		Inspect:      &insider{f: f},
 		RunLog:       (&insider{f: f}).Log,

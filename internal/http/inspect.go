@@ -115,7 +115,7 @@ func (a *inspectAPI) getQuestions(w http.ResponseWriter, r *http.Request, who ho
 	if err != nil {
 		return err
 	}
-	list, err := a.inspect.Questions(r.Context(), who, page.before, page.limit)
+	list, err := a.inspect.Questions(r.Context(), who, page.Before, page.Limit)
 	return exchange.Shown(w, list, err)
 }
 

@@ -57,11 +57,9 @@ func (o *operated) ReadAs(_ *http.Request, _ holdfast.Principal, user, thread st
 	return holdfast.Principal{Tenant: "acme", User: user}, o.err
 }
 
-func (o *operated) ThreadsOfAll(
-	_ *http.Request, _ holdfast.Principal, before time.Time, limit int,
-) ([]threads.Info, error) {
-	o.asked = append(o.asked, "list")
-	return []threads.Info{{ID: "t9", User: "bob"}}, o.err
+func (o *operated) ThreadsOfAll(_ *http.Request, _ holdfast.Principal, page ThreadPage) (*threads.List, error) {
+	o.asked = append(o.asked, "list"+string(page.Status))
+	return &threads.List{Threads: []threads.Info{{ID: "t9", User: "bob"}}}, o.err
 }
 func (o *operated) Scripted() bool             { return true }
 func (o *operated) CanKill(*http.Request) bool { return o.kill }

@@ -34,6 +34,13 @@ type Threads interface {
 	Runs(ctx context.Context, who holdfast.Principal, thread, before string, limit int) ([]threads.Run, error)
 }
 
+// Statuses lists threads by what they do.
+type Statuses interface {
+	// ThreadsIn lists about limit threads with a status: those before the given time (zero: any time).
+	ThreadsIn(ctx context.Context, who holdfast.Principal, status threads.Status, before time.Time, limit int) (
+		*threads.List, error)
+}
+
 // Titles changes how threads are listed.
 type Titles interface {
 	// Describe gives a thread another title, hides it or shows it again. An etag that is not
@@ -49,6 +56,7 @@ type Titles interface {
 // threadAPI has the routes that show and describe threads.
 type threadAPI struct {
 	threads   Threads
+	statuses  Statuses
 	titles    Titles
 	others    Others // nil if nobody reads the threads of others
 	authorize authorizer
@@ -65,8 +73,8 @@ func (a *threadAPI) routes() []route {
 			do:      a.listThreads,
 			asks:    true,
 			id:      "listThreads",
-			params:  []string{"limit", "before", "user"},
-			summary: "List your threads, most recently active first.",
+			params:  []string{"limit", "before", "status", "user"},
+			summary: "List your threads, most recently active first, or those with a status.",
 			answers: []answer{{http.StatusOK, "The threads.", typeJSON, "ThreadList"}},
 			errors:  listErrors,
 		},
@@ -126,65 +134,41 @@ func (a *threadAPI) routes() []route {
 	}
 }
 
-// listThreads is GET /threads?limit=&before=&user=, most recently active first.
+// listThreads is GET /threads?limit=&before=&status=&user=, most recently active first.
 func (a *threadAPI) listThreads(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	page, err := readThreadPage(r)
+	if err == nil {
+		page.Status, err = statusParam(r)
+	}
 	if err != nil {
 		return err
 	}
-	var list []threads.Info
+	var list *threads.List
 	switch r.URL.Query().Get("user") {
 	case "":
 		if err = a.authorize(r.Context(), who, access.Read, ""); err != nil {
 			return err
 		}
-		list, err = a.threads.Threads(r.Context(), who, page.before, page.limit)
+		list, err = a.own(r.Context(), who, page)
 	case "*":
-		list, err = a.ofAll(r, who, page)
+		if a.others == nil {
+			return errNoOthers()
+		}
+		list, err = a.others.ThreadsOfAll(r, who, page)
 	default:
 		err = exchange.Invalid("user", "user must be *.",
 			"For the threads of one user, send the header "+headerUser+".")
 	}
-	if err != nil {
-		return err
-	}
-	exchange.WriteJSON(w, http.StatusOK, map[string]any{"threads": list})
-	return nil
+	return exchange.Shown(w, list, err)
 }
 
-// ofAll is GET /threads?user=*.
-func (a *threadAPI) ofAll(r *http.Request, who holdfast.Principal, page threadPage) ([]threads.Info, error) {
-	if a.others == nil {
-		return nil, errNoOthers()
+// own lists the caller's threads.
+func (a *threadAPI) own(ctx context.Context, who holdfast.Principal, page ThreadPage) (*threads.List, error) {
+	if page.Status != "" {
+		return a.statuses.ThreadsIn(ctx, who, page.Status, page.Before, page.Limit)
 	}
-	return a.others.ThreadsOfAll(r, who, page.before, page.limit)
-}
-
-// threadPage is which threads a request asks for: at most limit of those that were last active
-// before a time; zero for any time.
-type threadPage struct {
-	before time.Time
-	limit  int
-}
-
-func readThreadPage(r *http.Request) (p threadPage, err error) {
-	if p.limit, err = limitParam(r); err == nil {
-		p.before, err = timeBefore(r)
-	}
-	return p, err
-}
-
-// timeBefore returns the time before which threads were last active.
-func timeBefore(r *http.Request) (before time.Time, err error) {
-	s := r.URL.Query().Get("before")
-	if s == "" {
-		return before, nil
-	}
-	if before, err = time.Parse(time.RFC3339Nano, s); err != nil {
-		return before, holdfast.Errorf(codes.InvalidInput, "before must be a time.").
-			WithHint("Use the updatedAt of the last thread you got, like 2026-01-31T12:00:00Z.")
-	}
-	return before, nil
+	list, err := a.threads.Threads(ctx, who, page.Before, page.Limit)
+	return &threads.List{Threads: list}, err
 }
 
 // getThread is GET /threads/{thread}.

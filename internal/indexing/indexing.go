@@ -41,7 +41,7 @@ const (
 	saveEvery = time.Second
 	// lists is the version of the lists that a walk enters threads in. A version of Holdfast that adds a list
 	// has a larger one, and a data format of its own, because no other version may write any more then.
-	lists = 1
+	lists = 2
 )
 
 // Completed is what a store keeps of an index that has all threads.

@@ -75,8 +75,7 @@ func (in *Inspector) recent(
 }
 
 // asking returns those of them that ask something, at least limit if there are as many. Their places
-// in the index are the milliseconds in which they were last active, so those of the last one are only
-// returned if all of them were found.
+// in the index are the milliseconds in which they were last active.
 func (in *Inspector) asking(
 	ctx context.Context, who holdfast.Principal, before time.Time, limit int,
 ) (heads []store.Head, more bool, err error) {
@@ -84,23 +83,17 @@ func (in *Inspector) asking(
 		List:   store.List{Name: store.ListAsking, Tenant: who.Tenant, Group: who.User},
 		Before: before,
 		Newest: true,
-		Limit:  limit + 1,
+		Limit:  limit,
 	}
-	for {
-		found, err := in.cfg.Store.Find(ctx, q)
+	for ; ; q.Limit *= 4 {
+		found, more, err := thread.FindWhole(ctx, in.cfg.Store, q)
 		if err != nil {
 			return nil, false, err
 		}
-		more = len(found) == q.Limit
-		if more {
-			last := found[len(found)-1].At
-			found = slices.DeleteFunc(found, func(f store.Found) bool { return f.At.Equal(last) })
-		}
-		heads, err = in.headsOf(ctx, found, before)
+		heads, err := in.headsOf(ctx, found, before)
 		if err != nil || !more || len(heads) >= limit {
 			return heads, more, err
 		}
-		q.Limit *= 4
 	}
 }
 

@@ -124,7 +124,7 @@ func TestWrongSpans(t *testing.T) {
 }
 
 // TestPageCosts: a page of a user's threads, of a tenant's and of a list executes as many commands beside
-// a thousand threads as beside a hundred.
+// a thousand threads, of which every second is another tenant's, as beside a hundred.
 func TestPageCosts(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, redistest.Start(t).URL(), "hf:")
@@ -132,20 +132,25 @@ func TestPageCosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	asking := store.List{Name: store.ListAsking, Tenant: "acme", Group: "alice"}
+	running := store.List{Name: store.ListTenantRunning, Tenant: "acme"}
 	made := 0
-	add := func(n int) {
-		for range n {
+	add := func(n int, others bool) {
+		for i := range n {
 			made++
-			at := time.Unix(int64(made)*60, 0)
-			advance(t, s, aThread(fmt.Sprint("t", made)), func(c *store.Commit) {
-				c.UpdatedAt, c.Listings = at, []store.Listing{{List: asking, At: at}}
+			at, key := time.Unix(int64(made)*60, 0), aThread(fmt.Sprint("t", made))
+			own, every := asking, running
+			if others && i%2 == 0 {
+				key.Tenant, own.Tenant, every.Tenant = "other", "other", "other"
+			}
+			advance(t, s, key, func(c *store.Commit) {
+				c.UpdatedAt, c.Listings = at, []store.Listing{{List: own, At: at}, {List: every, At: at}}
 			})
 		}
 	}
 	alice := holdfast.Principal{Tenant: "acme", User: "alice"}
 	var first map[string]map[string]int
 	for _, n := range []int{100, 900} {
-		add(n)
+		add(n, n > 100)
 		cost := map[string]map[string]int{}
 		for name, page := range map[string]func() (int, error){
 			"a user's": func() (int, error) {
@@ -158,6 +163,10 @@ func TestPageCosts(t *testing.T) {
 			},
 			"questions": func() (int, error) {
 				found, err := s.Find(t.Context(), store.Query{List: asking, Newest: true, Limit: 20})
+				return len(found), err
+			},
+			"those of a tenant that run": func() (int, error) {
+				found, err := s.Find(t.Context(), store.Query{List: running, Newest: true, Limit: 20})
 				return len(found), err
 			},
 		} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -27,11 +26,12 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 	if q.Name == store.ListOwned {
 		return s.directory.ownedBy(ctx, q)
 	}
-	f := newFinding(s.directory, q)
-	for !f.done() {
-		if err := f.read(ctx); err != nil {
-			return nil, failed("read the list "+q.Name, err)
-		}
+	f := newFinding(s.client, s.keys, q)
+	f.confirm = func(members []listed) ([]store.Found, error) {
+		return s.directory.confirmListed(ctx, q.List, members)
+	}
+	if err := f.run(ctx); err != nil {
+		return nil, failed("read the list "+q.Name, err)
 	}
 	slices.SortFunc(f.found, func(a, b store.Found) int {
 		if q.Newest {
@@ -43,78 +43,8 @@ func (s *Store) Find(ctx context.Context, q store.Query) ([]store.Found, error) 
 	return f.found[:min(len(f.found), q.Limit)], nil
 }
 
-// finding is one call of Find.
-type finding struct {
-	s     *directory
-	q     store.Query
-	parts []*cursor // one for each of the sets that may have it
-	found []store.Found
-	has   map[store.Found]bool // those in found
-}
-
-func newFinding(s *directory, q store.Query) *finding {
-	f := &finding{s: s, q: q, has: map[store.Found]bool{}}
-	keys := s.keys.asked(q)
-	by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(q.Limit/len(keys) + 16)}
-	if !q.Since.IsZero() {
-		by.Min = strconv.FormatInt(placeAfter(q.Since), 10)
-	}
-	if !q.Before.IsZero() {
-		by.Max = "(" + strconv.FormatInt(placeAfter(q.Before), 10)
-	}
-	for _, key := range keys {
-		f.parts = append(f.parts, &cursor{key: key, newest: q.Newest, rest: by})
-	}
-	return f
-}
-
-// done reports whether there is enough that no other can precede, and leaves out the rest.
-func (f *finding) done() bool {
-	sure := slices.DeleteFunc(slices.Clone(f.found), func(one store.Found) bool {
-		return slices.ContainsFunc(f.parts, func(p *cursor) bool { return !p.past(one.At.UnixMilli()) })
-	})
-	all := !slices.ContainsFunc(f.parts, func(p *cursor) bool { return !p.done })
-	if all || len(sure) >= f.q.Limit {
-		f.found = sure
-		return true
-	}
-	return false
-}
-
-// read reads a page of each part that is not done.
-func (f *finding) read(ctx context.Context) error {
-	pipe := f.s.client.Pipeline()
-	left := slices.DeleteFunc(slices.Clone(f.parts), func(p *cursor) bool { return p.done })
-	for _, p := range left {
-		p.ask(ctx, pipe)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return err
-	}
-	var members []listed
-	for _, p := range left {
-		for _, z := range p.take() {
-			members = append(members, listed{set: p.key, member: member(z), score: int64(z.Score)})
-		}
-	}
-	found, err := f.s.confirmListed(ctx, f.q.List, members)
-	for _, one := range found {
-		if !f.has[one] { // a build that divided lists in another way may have entered it elsewhere
-			f.has[one] = true
-			f.found = append(f.found, one)
-		}
-	}
-	return err
-}
-
 // removeWithin is how long the removal of wrong members may take.
 const removeWithin = 5 * time.Second
-
-// listed is a member of a list.
-type listed struct {
-	set, member string
-	score       int64
-}
 
 // confirmListed returns the members that the heads confirm, and removes wrong ones.
 func (s *directory) confirmListed(
@@ -129,7 +59,7 @@ func (s *directory) confirmListed(
 	}
 	var wrong []listed
 	for i, m := range members {
-		tag, at := cutPlace(m.member)
+		tag, at, _ := cutPlace(m.member)
 		key, ok := parseTag(tag)
 		if !ok {
 			continue
@@ -158,7 +88,7 @@ func (s *directory) listingsOf(ctx context.Context, members []listed) ([]*redis.
 	pipe := s.client.Pipeline()
 	replies := make([]*redis.SliceCmd, len(members))
 	for i, m := range members {
-		tag, _ := cutPlace(m.member)
+		tag, _, _ := cutPlace(m.member)
 		replies[i] = pipe.HMGet(ctx, s.keys.thread(tag), fieldLayout, "h", fieldListings)
 	}
 	_, err := pipe.Exec(ctx)
@@ -186,7 +116,7 @@ func (s *directory) removeListed(ctx context.Context, list store.List, wrong []l
 	}
 	again := s.client.Pipeline()
 	for i, m := range wrong {
-		tag, at := cutPlace(m.member)
+		tag, at, _ := cutPlace(m.member)
 		key, _ := parseTag(tag)
 		listings, err := s.listingsIn(key, replies[i].Val())
 		if err == nil && slices.Contains(listings, store.Listing{List: list, At: at}) {

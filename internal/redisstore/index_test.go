@@ -308,3 +308,47 @@ func TestListedByAnother(t *testing.T) {
 	advance(t, two, aThread("a"), func(c *store.Commit) { c.Listings = []store.Listing{} })
 	wantDue(t, two, 0)
 }
+
+// TestSharedBand: lists of what runs that have the same band of scores in their tenant's set are told apart, none of
+// their members is taken for a wrong one, and a run is entered, and removed, by one command.
+func TestSharedBand(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, redistest.Start(t).URL(), "hf:")
+	of := func(user string) store.List { return store.List{Name: store.ListRunning, Tenant: "acme", Group: user} }
+	var other string
+	band, suffix := bandOf(of("alice"))
+	for i := range 100_000 {
+		if b, also := bandOf(of(fmt.Sprint("user", i))); b == band && also != suffix {
+			other = fmt.Sprint("user", i)
+			break
+		}
+	}
+	every := store.List{Name: store.ListTenantRunning, Tenant: "acme"}
+	at := time.Unix(1_000, 0)
+	runs := func(user string) func(*store.Commit) {
+		return func(c *store.Commit) {
+			c.UpdatedAt, c.Listings = at, []store.Listing{{List: of(user), At: at}, {List: every, At: at}}
+		}
+	}
+	advance(t, s, aThread("a"), runs("alice"))
+	advance(t, s, aThread("b"), runs(other))
+	for range 2 { // a wrong member is removed when it is seen for the second time
+		s.clock.Local = func() time.Time { return time.Now().Add(hintAge + time.Minute) }
+		for list, want := range map[store.List]int{of("alice"): 1, of(other): 1, of("nobody"): 0, every: 2} {
+			for _, newest := range []bool{false, true} {
+				q := store.Query{List: list, Before: at.Add(time.Hour), Newest: newest, Limit: 10}
+				if found, err := s.Find(t.Context(), q); len(found) != want || err != nil {
+					t.Errorf("%+v has %v, %v, want %d", list, found, err, want)
+				}
+			}
+		}
+	}
+	ends := func(c *store.Commit) { c.UpdatedAt, c.Listings = at, []store.Listing{} }
+	plain := executed(t, s, func() { advance(t, s, aThread("a"), func(c *store.Commit) { c.UpdatedAt = at }) })
+	for _, change := range []func(*store.Commit){ends, runs("alice")} {
+		counts := executed(t, s, func() { advance(t, s, aThread("a"), change) })
+		if total(counts) > total(plain)+1 {
+			t.Errorf("%v, beside %v for a commit that lists nothing", counts, plain)
+		}
+	}
+}

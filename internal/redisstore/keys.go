@@ -37,7 +37,8 @@ import (
 //	                               ones off
 //	hf:day:{tenant/day}    zset    those last active on that day (since 1970), by the minute
 //	hf:list:{list/tenant/group}  zset  the threads in a list of the index, each with its place,
-//	                               both in ms since 1970; one of all tenants ends with /0 to /15
+//	                               both in ms since 1970; a long one ends with /0 to /15, and
+//	                               all of what runs for a tenant are one set: see listings.go
 //	hf:index               string  how far the walk has come that fills the index
 //	hf:hints               hash    what processes tell each other, by name: until when (µs since
 //	                               1970), and the hint; the key expires when all of them have

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
+	"hash/fnv"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ import (
 const (
 	fieldListings = "j"
 	listingsName  = "listings"
-	// listParts is how many sets a list of all tenants is divided into, and partSpan how much time
+	// listParts is how many sets a long list is divided into, and partSpan how much time
 	// after each other, in ms, goes into the same one: what happens in a short time is in one or two.
 	listParts = 16
 	partSpan  = 60_000
@@ -63,11 +64,77 @@ func decodeListings(raw []byte) ([]store.Listing, error) {
 	return listings, nil
 }
 
+// divided are the names of the lists of a tenant, or of a user, that are divided like those of all tenants,
+// because they may have very many threads.
+var divided = []string{store.ListTenantAsking, store.ListTenantStopped, store.ListStopped}
+
+// banded are the names of the lists of what runs. All that a tenant has of them are in one set, each in a band of
+// its scores, so that a run which begins, or ends, is entered in all of them, or removed, by one command.
+var banded = []string{store.ListTenantRunning, store.ListRunning, store.ListRun}
+
+const (
+	// bandBits is how many bits of a score in a band are the place, in ms since 1970: it lasts until 2109.
+	bandBits = 42
+	// bands is how many there are, besides that of the tenant's list: a score has 53 bits. Lists that have the
+	// same one are told apart by their members.
+	bands = 1<<11 - 1
+)
+
+// bandOf returns the band of a list, and how its members end; 0 and empty for one that has a set of its own.
+func bandOf(l store.List) (band int64, suffix string) {
+	if l.Name == store.ListTenantRunning || !slices.Contains(banded, l.Name) {
+		return 0, ""
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(l.Name + "/" + l.Group)) // it never fails
+	hash := sum.Sum64()
+	return int64(1 + hash%bands), strconv.FormatUint(hash, 36)
+}
+
+// scoreOf returns the score of a place in a list.
+func scoreOf(l store.List, ms int64) int64 {
+	if !slices.Contains(banded, l.Name) {
+		return ms
+	}
+	band, _ := bandOf(l)
+	return band<<bandBits + min(max(ms, 0), 1<<bandBits-1)
+}
+
+// scores returns the scores between which the members of a list are that are looked for. In a band there may be
+// others at its edge.
+func scores(q store.Query) (least, most string) {
+	least, most = "-inf", "+inf"
+	open := "("
+	if slices.Contains(banded, q.Name) {
+		least, most = strconv.FormatInt(scoreOf(q.List, 0), 10), strconv.FormatInt(scoreOf(q.List, 1<<bandBits), 10)
+		open = ""
+	}
+	if !q.Since.IsZero() {
+		least = strconv.FormatInt(scoreOf(q.List, placeAfter(q.Since)), 10)
+	}
+	if !q.Before.IsZero() {
+		most = open + strconv.FormatInt(scoreOf(q.List, placeAfter(q.Before)), 10)
+	}
+	return least, most
+}
+
+// asks reports whether a member is one of those that are looked for, and not of another list in the same band.
+func asks(q store.Query, member string) bool {
+	_, own := bandOf(q.List)
+	_, at, suffix := cutPlace(member)
+	ms := at.UnixMilli()
+	return suffix == own && (q.Since.IsZero() || ms >= placeAfter(q.Since)) &&
+		(q.Before.IsZero() || ms < placeAfter(q.Before))
+}
+
 // lists are the keys of the sets that a list is divided into.
 func (k keys) lists(l store.List) []string {
+	if slices.Contains(banded, l.Name) {
+		l.Name, l.Group = store.ListTenantRunning, ""
+	}
 	name := k.prefix + "list:{" + url.QueryEscape(l.Name) + "/" + url.QueryEscape(l.Tenant) + "/" +
 		url.QueryEscape(l.Group)
-	if l.Tenant != "" || l.Group != "" {
+	if (l.Tenant != "" || l.Group != "") && !slices.Contains(divided, l.Name) {
 		return []string{name + "}"}
 	}
 	parts := make([]string, listParts)
@@ -131,20 +198,26 @@ func dayOf(minute int64) int64 {
 	return minute / minutes
 }
 
-// listingMember is the member of a list for a thread: the thread, and its place.
+// listingMember is the member of a list for a thread: the thread, its place and, if other lists are in the
+// same set, which list it is.
 func listingMember(tag string, l store.Listing) redis.Z {
 	ms := l.At.UnixMilli()
-	return redis.Z{Score: float64(ms), Member: tag + " " + strconv.FormatInt(ms, 36)}
+	member := tag + " " + strconv.FormatInt(ms, 36)
+	if _, suffix := bandOf(l.List); suffix != "" {
+		member += " " + suffix
+	}
+	return redis.Z{Score: float64(scoreOf(l.List, ms)), Member: member}
 }
 
 // cutPlace is the reverse; for a member that is none of ours it returns no tag.
-func cutPlace(member string) (tag string, at time.Time) {
+func cutPlace(member string) (tag string, at time.Time, suffix string) {
 	tag, place, _ := strings.Cut(member, " ")
+	place, suffix, _ = strings.Cut(place, " ")
 	ms, err := strconv.ParseInt(place, 36, 64)
 	if err != nil {
-		return "", time.Time{}
+		return "", time.Time{}, ""
 	}
-	return tag, time.UnixMilli(ms).UTC()
+	return tag, time.UnixMilli(ms).UTC(), suffix
 }
 
 // relisting is what a commit changes of the lists that its thread is in.
@@ -189,16 +262,39 @@ func (r *relisting) add(ctx context.Context, pipe redis.Pipeliner, k keys, tag s
 	if r.unknown {
 		r.was = pipe.HMGet(ctx, k.thread(tag), fieldListings)
 	}
-	for _, l := range r.added {
-		cmds = append(cmds, pipe.ZAdd(ctx, k.list(l), listingMember(tag, l)))
+	for _, set := range k.bySet(r.added, tag) {
+		cmds = append(cmds, pipe.ZAdd(ctx, set.key, set.members...))
 	}
 	return cmds
 }
 
+// setOf is what a commit changes of one set.
+type setOf struct {
+	key     string
+	members []redis.Z
+}
+
+// bySet returns the members of listings by the sets that they are in.
+func (k keys) bySet(listings []store.Listing, tag string) (sets []setOf) {
+	for _, l := range listings {
+		key := k.list(l)
+		at := slices.IndexFunc(sets, func(s setOf) bool { return s.key == key })
+		if at < 0 {
+			at, sets = len(sets), append(sets, setOf{key: key})
+		}
+		sets[at].members = append(sets[at].members, listingMember(tag, l))
+	}
+	return sets
+}
+
 // remove removes the others.
 func (r *relisting) remove(ctx context.Context, pipe redis.Pipeliner, k keys, tag string) {
-	for _, l := range r.gone {
-		pipe.ZRem(ctx, k.list(l), listingMember(tag, l).Member)
+	for _, set := range k.bySet(r.gone, tag) {
+		names := make([]any, len(set.members))
+		for i := range set.members {
+			names[i] = set.members[i].Member
+		}
+		pipe.ZRem(ctx, set.key, names...)
 	}
 }
 

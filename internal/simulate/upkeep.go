@@ -176,9 +176,7 @@ func listsOf(head *store.Head, st *thread.State) (lists []store.List) {
 	if head.Process != "" {
 		lists = append(lists, store.Owned(head.Process))
 	}
-	if st.Status() == threads.StatusInterrupted {
-		lists = append(lists, store.List{Name: store.ListAsking, Tenant: head.Key.Tenant, Group: head.User})
-	}
+	lists = append(lists, thread.StatusLists(st.Status(), head.Key.Tenant, head.User)...)
 	if goesOn(st, afterAll) {
 		lists = append(lists, store.List{Name: store.ListDue})
 	}

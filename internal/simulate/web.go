@@ -34,6 +34,7 @@ func (s *server) web() http.Handler {
 		History:      s.keeper,
 		Upkeep:       s.keeper,
 		Titles:       upkeep.Titles{Keeper: s.keeper},
+		Statuses:     upkeep.Mine{Keeper: s.keeper},
 		Calls:        calls{s.engine},
 		Ready:        s.engine.Ready,
 		MaxBody:      1 << 20,

@@ -1,7 +1,10 @@
 package thread
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -109,11 +112,11 @@ func Timed(c *store.Commit) {
 // Listings returns the lists that a thread with this state is in after the commit c, never nil.
 func Listings(c *store.Commit, s *State) []store.Listing {
 	listings, p := []store.Listing{}, standpoint{s, c.UpdatedAt, c.Expect.Next + uint64(len(c.Records))}
-	if s.Status() == threads.StatusInterrupted {
-		listings = append(listings, store.Listing{
-			List: store.List{Name: store.ListAsking, Tenant: c.Key.Tenant, Group: c.User},
-			At:   p.active,
-		})
+	for _, l := range StatusLists(s.Status(), c.Key.Tenant, c.User) {
+		listings = append(listings, store.Listing{List: l, At: p.since()})
+	}
+	if s.Running() {
+		listings = append(listings, store.Listing{List: RunList(c.Key.Tenant, c.User, s.run), At: p.since()})
 	}
 	if at, is := p.due(); is {
 		listings = append(listings, store.Listing{List: store.List{Name: store.ListDue}, At: at})
@@ -126,6 +129,43 @@ type standpoint struct {
 	s      *State
 	active time.Time
 	next   uint64 // the number of the next record
+}
+
+// StatusLists returns the lists that have the threads with a status: those of the user, and those of
+// the tenant. For most threads there is none: they are idle, and only the exceptions are listed.
+func StatusLists(status threads.Status, tenant, user string) []store.List {
+	var own, every string
+	switch status {
+	case threads.StatusInterrupted:
+		own, every = store.ListAsking, store.ListTenantAsking
+	case threads.StatusRunning:
+		own, every = store.ListRunning, store.ListTenantRunning
+	case threads.StatusStopped:
+		own, every = store.ListStopped, store.ListTenantStopped
+	default:
+		return nil
+	}
+	return []store.List{{Name: own, Tenant: tenant, Group: user}, {Name: every, Tenant: tenant}}
+}
+
+// since returns the thread's place in the lists of its status. While it runs, that is when the thread was
+// made, because the commits of a run must not move it.
+func (p standpoint) since() time.Time {
+	switch {
+	case !p.s.Running():
+		return p.active
+	case p.s.CreatedAt.IsZero(): // an early version has made it
+		return time.UnixMilli(0).UTC()
+	}
+	return p.s.CreatedAt
+}
+
+// RunList returns the list with the threads of a user that run a run with that id. Both are hashed,
+// because together they may be longer than the name of a list.
+func RunList(tenant, user, run string) store.List {
+	const bytes = 15
+	sum := sha256.Sum256([]byte(strconv.Itoa(len(user)) + ":" + user + run))
+	return store.List{Name: store.ListRun, Tenant: tenant, Group: base64.RawURLEncoding.EncodeToString(sum[:bytes])}
 }
 
 // tending returns the lists in which retention finds the thread.

@@ -62,13 +62,69 @@ func TestListings(t *testing.T) {
 				User:      "alice",
 				UpdatedAt: active,
 			}
-			got := slices.DeleteFunc(thread.Listings(c, st), func(l store.Listing) bool {
-				return l.Name == store.ListEnded
-			})
+			got := without(thread.Listings(c, st), store.ListEnded)
 			if got == nil || !slices.Equal(got, want) {
 				t.Errorf("it is in %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// without leaves out the lists with these names.
+func without(listings []store.Listing, names ...string) []store.Listing {
+	return slices.DeleteFunc(listings, func(l store.Listing) bool { return slices.Contains(names, l.Name) })
+}
+
+// TestStatusLists: a thread is in the lists of its status by when it came to it. While it runs, no commit of the run
+// moves it, and it is in the list of its run.
+func TestStatusLists(t *testing.T) {
+	made := time.Date(2026, 11, 28, 11, 0, 0, 0, time.UTC)
+	active := made.Add(time.Hour)
+	run := thread.RunList("acme", "alice", "r1")
+	own := func(name string) store.List { return store.List{Name: name, Tenant: "acme", Group: "alice"} }
+	every := func(name string) store.List { return store.List{Name: name, Tenant: "acme"} }
+	for status, c := range map[threads.Status]struct {
+		change func(*thread.State)
+		lists  []store.List
+		at     time.Time
+	}{
+		threads.StatusRunning: {func(*thread.State) {},
+			[]store.List{own(store.ListRunning), every(store.ListTenantRunning), run}, made},
+		threads.StatusStopped: {func(st *thread.State) { _ = st.Stop(thread.CutOff(0)) },
+			[]store.List{own(store.ListStopped), every(store.ListTenantStopped)}, active},
+		threads.StatusInterrupted: {func(st *thread.State) {
+			st.Calls = []thread.Call{{ID: "c", Interrupt: &agui.Interrupt{ID: "i"}}}
+			_ = st.Wait()
+		}, []store.List{own(store.ListAsking), every(store.ListTenantAsking)}, active},
+		threads.StatusIdle: {func(st *thread.State) { _ = st.End(holdfast.OutcomeSuccess) }, nil, active},
+	} {
+		st := thread.New()
+		st.CreatedAt = made
+		if err := st.Begin("r1", "a"); err != nil {
+			t.Fatal(err)
+		}
+		c.change(st)
+		commit := &store.Commit{Key: store.ThreadKey{Tenant: "acme", Thread: "t"}, User: "alice", UpdatedAt: active}
+		var want []store.Listing
+		for _, l := range c.lists {
+			want = append(want, store.Listing{List: l, At: c.at})
+		}
+		got := without(thread.Listings(commit, st), store.ListEnded)
+		if st.Status() != status || !slices.Equal(got, want) {
+			t.Errorf("%s, which is %s: it is in %v, want %v", status, st.Status(), got, want)
+		}
+	}
+	old := thread.New() // a version that did not note when has made it
+	if err := old.Begin("r1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range thread.Listings(&store.Commit{UpdatedAt: active}, old) {
+		if l.At.UnixMilli() != 0 {
+			t.Errorf("it is at %v", l)
+		}
+	}
+	if thread.RunList("t", "ab", "c") == thread.RunList("t", "a", "bc") {
+		t.Error("the runs of two users have one list")
 	}
 }
 
@@ -93,8 +149,9 @@ func TestSaveWithoutTime(t *testing.T) {
 	}
 	later := &store.Commit{Key: store.ThreadKey{Tenant: "acme", Thread: "t"}, User: "alice"}
 	thread.Save(later, st)
-	if len(later.Listings) > 0 || later.Listings == nil {
-		t.Errorf("a thread that runs is in %v", later.Listings)
+	if places := without(later.Listings, store.ListRunning, store.ListTenantRunning, store.ListRun); len(places) > 0 ||
+		later.Listings == nil {
+		t.Errorf("a thread that runs is in %v", places)
 	}
 	st.Calls = []thread.Call{{ID: "c", Interrupt: &agui.Interrupt{ID: "i"}}}
 	if err := st.Wait(); err != nil {
@@ -107,7 +164,8 @@ func TestSaveWithoutTime(t *testing.T) {
 	thread.Timed(later)
 	want := store.Listing{List: store.List{Name: store.ListAsking, Tenant: "acme", Group: "alice"}, At: later.UpdatedAt}
 	rests := store.Listing{List: store.List{Name: store.ListEnded}, At: later.UpdatedAt}
-	if !slices.Equal(later.Listings, now.Listings) || !slices.Equal(now.Listings, []store.Listing{want, rests}) {
+	every := store.Listing{List: store.List{Name: store.ListTenantAsking, Tenant: "acme"}, At: later.UpdatedAt}
+	if !slices.Equal(later.Listings, now.Listings) || !slices.Equal(now.Listings, []store.Listing{want, every, rests}) {
 		t.Errorf("%v, and with its time %v", later.Listings, now.Listings)
 	}
 }
@@ -170,7 +228,8 @@ func TestListedForRetention(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := ended(t)
 			c.change(st)
-			got := thread.Listings(&store.Commit{Expect: store.Position{Next: 9}, UpdatedAt: active}, st)
+			got := without(thread.Listings(&store.Commit{Expect: store.Position{Next: 9}, UpdatedAt: active}, st),
+				store.ListRunning, store.ListTenantRunning, store.ListRun)
 			if !slices.Equal(got, c.want) {
 				t.Errorf("it is in %v, want %v", got, c.want)
 			}

@@ -235,6 +235,22 @@ func (rd Reader) Head(ctx context.Context, key store.ThreadKey) (*Thread, error)
 	return &Thread{Key: key, Head: head, State: st}, err
 }
 
+// FindWhole finds threads in a list of the index, about q.Limit of them: of those at the last place, it finds
+// all, so that who goes on with the places after it misses none. more reports whether there are others.
+func FindWhole(ctx context.Context, index store.Index, q store.Query) (found []store.Found, more bool, err error) {
+	for q.Limit++; ; q.Limit *= 4 {
+		found, err = index.Find(ctx, q)
+		if err != nil || len(found) < q.Limit {
+			return found, false, err
+		}
+		last := found[len(found)-1].At
+		found = slices.DeleteFunc(found, func(f store.Found) bool { return f.At.Equal(last) })
+		if len(found) > 0 {
+			return found, true, nil
+		}
+	}
+}
+
 // Existing reads the head of a thread that must exist, for its owner. It does not read
 // the history.
 func (rd Reader) Existing(ctx context.Context, who holdfast.Principal, id string) (*Thread, error) {

@@ -23,11 +23,7 @@ const everybodyPage = 500
 // Threads lists the tenant's threads, the most recently active first: at most limit of those
 // that were last active before the given time (zero: all), each with its user.
 func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time, limit int) ([]threads.Info, error) {
-	list := e.newest
-	if e.Keeper.Index().Complete {
-		list = e.Keeper.cfg.Store.Everybody
-	}
-	heads, err := list(ctx, tenant, before, limit)
+	heads, err := e.heads(ctx, tenant, before, limit)
 	if err != nil {
 		return nil, thread.ReadError(store.ThreadKey{}, err)
 	}
@@ -45,6 +41,14 @@ func (e Everybody) Threads(ctx context.Context, tenant string, before time.Time,
 		shown[i].User = users[shown[i].ID]
 	}
 	return shown, err
+}
+
+// heads returns the heads of those threads.
+func (e Everybody) heads(ctx context.Context, tenant string, before time.Time, limit int) ([]store.Head, error) {
+	if e.Keeper.Index().Complete {
+		return e.Keeper.cfg.Store.Everybody(ctx, tenant, before, limit)
+	}
+	return e.newest(ctx, tenant, before, limit)
 }
 
 // newest walks all heads and keeps those to list.

@@ -105,6 +105,14 @@ func measure(t *testing.T, name string, db store.Store, threads int) {
 				pageSize)
 			return len(list), err
 		}},
+		{"a tenant's that wait", func() (int, error) {
+			list, err := upkeep.Everybody{Keeper: e.Keeper}.ThreadsIn(t.Context(), looptest.Alice.Tenant,
+				"interrupted", time.Time{}, pageSize)
+			if err != nil {
+				return 0, err
+			}
+			return len(list.Threads), nil
+		}},
 	}
 	wait.For(t, func() error {
 		if at := e.Keeper.Index(); !at.Complete {
