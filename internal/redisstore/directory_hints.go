@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -88,7 +89,9 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has *hint, known bool, lists *relisting) {
 	pipe := s.client.Pipeline()
 	if c.Process == "" && has.process != "" {
-		s.scripts.release.Eval(ctx, pipe, []string{s.keys.owned(has.process)}, tag, has.score)
+		// No other member of the set has the score, and the thread has another one if its hint was written again.
+		score := strconv.FormatInt(has.score, 10)
+		pipe.ZRemRangeByScore(ctx, s.keys.owned(has.process), score, score)
 	}
 	for _, d := range []dated{s.keys.everybody(c.Key.Tenant), s.keys.threadsOf(has.owner)} {
 		if was := d.of(has.minute); known && (was != d.of(minuteOf(c.UpdatedAt)) || !d.all && d.user != c.User) {

@@ -246,14 +246,18 @@ type want struct {
 	redis.Z
 }
 
+// mended is added to the score of a hint that a thread is owned, if another process than the owner may write it: no
+// two hints of one set have the same score.
+const mended = 0.5
+
 // wanted returns all members that should be there for a thread.
 func (s *directory) wanted(h *store.Head, listings []store.Listing, parent string) []want {
 	tag, minute := tag(h.Key), minuteOf(h.UpdatedAt)
 	owner := holdfast.Principal{Tenant: h.Key.Tenant, User: h.User}
 	all := s.dates(owner, h.Key.Thread, minute)
 	if h.Process != "" {
-		all = append(all, want{s.keys.leases(), redis.Z{Score: 1, Member: h.Process}},
-			want{s.keys.owned(h.Process), redis.Z{Score: float64(s.hints.score(s.clock.Stamp().Time())), Member: tag}})
+		all = append(all, want{s.keys.leases(), redis.Z{Score: 1, Member: h.Process}}, want{s.keys.owned(h.Process),
+			redis.Z{Score: float64(s.hints.score(s.clock.Stamp().Time())) + mended, Member: tag}})
 	}
 	if parent != "" {
 		all = append(all, want{s.keys.children(store.ThreadKey{Tenant: h.Key.Tenant, Thread: parent}),

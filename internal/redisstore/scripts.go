@@ -172,7 +172,7 @@ return 1
 // written again since. KEYS: owned. ARGV: tag, score.
 const releaseLua = `
 local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if score and tonumber(score) == tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[1]) end
+if score and math.floor(tonumber(score)) == tonumber(ARGV[2]) then redis.call('ZREM', KEYS[1], ARGV[1]) end
 return 0
 `
 
