@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -66,9 +67,14 @@ var errNoShards = errors.New("no channels of shards")
 
 // shardsOf returns the subscriptions of a process; nil if the client is of no cluster, or of one whose
 // shards have no channels for it. The caller must call stop.
-func shardsOf(ctx context.Context, client redis.UniversalClient, k keys) *shards {
+func shardsOf(ctx context.Context, client redis.UniversalClient, k keys, log *slog.Logger) *shards {
 	cluster, is := client.(*redis.ClusterClient)
-	if !is || connection.Forbidden(cluster.SPublish(ctx, k.inboxChannel(), "").Err()) {
+	if !is {
+		return nil
+	}
+	if err := cluster.SPublish(ctx, k.inboxChannel(), "").Err(); connection.Forbidden(err) {
+		log.Info("what servers tell each other about threads goes to all nodes of the cluster; with Redis 7 and the "+
+			"permissions spublish and ssubscribe it would stay with those of the thread", "error", err)
 		return nil
 	}
 	s := &shards{client: cluster, nodes: map[string]*shard{}, of: map[string]*shard{}, missing: map[string]bool{}}

@@ -17,7 +17,7 @@ import (
 // refused and leaves no trace; it is written when it is tried again.
 func TestSlotMoves(t *testing.T) {
 	t.Parallel()
-	nodes, _ := redistest.StartClusterOf(t, 3)
+	nodes, replicas := redistest.StartClusterOf(t, 3)
 	url := "redis+cluster://" + nodes[0].Addr + "?addr=" + nodes[1].Addr
 	t.Run("machine", func(t *testing.T) {
 		testSlotMoves(t, nodes, func() *Store { return openAt(t, url, "machine:") })
@@ -30,6 +30,9 @@ func TestSlotMoves(t *testing.T) {
 	})
 	t.Run("no shards", func(t *testing.T) {
 		testNoShards(t, nodes, func() *Store { return openAt(t, url, "none:") })
+	})
+	t.Run("shards with other primaries", func(t *testing.T) { // which come last: nodes are no primaries any more
+		testShardFailsOver(t, nodes, replicas, func() *Store { return openAt(t, url, "others:") })
 	})
 }
 

@@ -153,7 +153,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 	if t, err := client.Time(ctx).Result(); err == nil { // else the local clock goes on until the lease is renewed
 		s.clock.Read(int(t.UnixMicro()), asked)
 	}
-	s.watchers.start(shardsOf(ctx, client, k))
+	s.watchers.start(shardsOf(ctx, client, k, opts.Log))
 	s.sender.start(client, acks)
 	return s, nil
 }

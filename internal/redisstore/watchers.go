@@ -211,7 +211,9 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-w.changed:
 		case <-tick.C:
 		}
-		own = own || w.listenToOwn(ctx)
+		if !own || w.shards != nil { // of which another node may have the channel by now
+			own = w.listenToOwn(ctx)
+		}
 		if w.shards != nil {
 			w.atShards(ctx)
 		}

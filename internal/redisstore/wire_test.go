@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -294,4 +295,35 @@ func testNoShards(t *testing.T, nodes []*redistest.Server, open func() *Store) {
 		return here.client.HExists(t.Context(), here.keys.thread(tag(w.key)), fieldWatched).Val()
 	})
 	w.advance(1, 0)
+}
+
+// testShardFailsOver: an owner listens at the node that has its channel, also once another one has taken its
+// place, although that lives on and keeps the connection.
+func testShardFailsOver(t *testing.T, nodes, replicas []*redistest.Server, open func() *Store) {
+	here, there := open(), open()
+	if err := there.Announce(t.Context(), "there", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	own := here.keys.ownInbox("there")
+	awaitShard(t, here, own)
+	primary := func() string {
+		here.client.(*redis.ClusterClient).ReloadState(t.Context())
+		node, err := here.client.(*redis.ClusterClient).MasterForKey(t.Context(), own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return node.Options().Addr
+	}
+	at := slices.IndexFunc(nodes, func(n *redistest.Server) bool { return n.Addr == primary() })
+	replicas[at].Command(t, "cluster", "failover")
+	wait.Until(t, "another primary", func() bool { return primary() == replicas[at].Addr })
+	wait.Until(t, "the owner to listen there", func() bool {
+		there.client.Exists(t.Context(), own) // the servers' commands tell them who has the slot
+		counts, err := here.peers.count(t.Context(), []string{own})
+		return err == nil && primary() == replicas[at].Addr && counts[own] == 1
+	})
+	key := ownedThread(t, here, "a", "there")
+	heard := posts(t, there, key)
+	newCounter(t, here, here.keys.inboxChannel()).want(0, 1, func() { post(t, here, key, "p") })
+	wantWake(t, heard, "a post")
 }
