@@ -67,14 +67,14 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 }
 
 // amended reports whether a run has made a change that is not in its inbox any more. While the run
-// is the thread's last one, nobody else has read that; another run passes over what came for this
-// one after its end.
+// goes on, nobody else has read that; another run passes over what came for this one after its end,
+// and a thread that went back may name this one as its last again.
 func (e *Engine) amended(ctx context.Context, key store.ThreadKey, run string, a *thread.Amendment) (bool, error) {
 	now, err := e.read.Head(ctx, key)
 	if err != nil {
 		return false, thread.ReadError(key, err)
 	}
-	if now.State.Run() == run {
+	if now.State != nil && now.State.Running() && now.State.Run() == run {
 		return true, nil
 	}
 	rec, err := e.read.Run(ctx, key, run)
