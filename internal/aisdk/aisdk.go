@@ -5,9 +5,12 @@
 package aisdk
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 )
 
 // Version is the major version of the AI SDK that a client has.
@@ -54,4 +57,31 @@ func approves(reason, call string, schema json.RawMessage) bool {
 	}
 	return reason == holdfast.ReasonToolCall && call != "" && json.Unmarshal(schema, &form) == nil &&
 		form.Properties["approved"] != nil
+}
+
+// hint says what a body has.
+const hint = `Send what DefaultChatTransport sends: {"id", "messages", "trigger", "messageId"}; "message" may have ` +
+	`the last message instead of all.`
+
+// invalid says what is wrong with a body, and where.
+func invalid(field, message string) *holdfast.Error {
+	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint("%s", hint)
+	if field != "" {
+		e = e.With("field", field)
+	}
+	return e
+}
+
+// quoted returns a text as JSON.
+func quoted(s string) json.RawMessage { return encoded(s) }
+
+// encoded returns a value as JSON. Nothing here can fail to be written.
+func encoded(v any) json.RawMessage {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("aisdk: encode %T: %v", v, err))
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }

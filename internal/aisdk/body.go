@@ -80,10 +80,6 @@ var bodyShape = &strictjson.Shape{Kind: strictjson.Object, Members: map[string]*
 	"resume":         anything,
 }}
 
-// hint says what a body has.
-const hint = `Send what DefaultChatTransport sends: {"id", "messages", "trigger", "messageId"}; "message" may have ` +
-	`the last message instead of all.`
-
 // Post is what a client posts.
 type Post struct {
 	Input *agui.RunAgentInput
@@ -135,14 +131,6 @@ func Decode(data []byte) (*Post, error) {
 		return nil, invalid("messages", "The messages cannot be read.").Wrap(err)
 	}
 	return b.post()
-}
-
-func invalid(field, message string) *holdfast.Error {
-	e := holdfast.Errorf(codes.InvalidInput, "%s", message).WithHint("%s", hint)
-	if field != "" {
-		e = e.With("field", field)
-	}
-	return e
 }
 
 // read sets what a checked body says.

@@ -100,17 +100,6 @@ type encoder struct {
 	files map[string]bool
 }
 
-// step is an answer of a model, with the results of its calls.
-type step struct {
-	begun bool
-	// sealed means that what follows belongs to the next one.
-	sealed bool
-	// message is that of the model's text and calls, and shown are all messages of the step.
-	message string
-	shown   []string
-	calls   []string // the ids of its calls
-}
-
 // item is a text or reasoning that is open.
 type item struct {
 	id        []byte // as JSON

@@ -319,16 +319,3 @@ func outputOf(content json.RawMessage) json.RawMessage {
 	}
 	return content
 }
-
-func quoted(s string) json.RawMessage { return encoded(s) }
-
-// encoded returns a value as JSON. Nothing here can fail to be written.
-func encoded(v any) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("aisdk: encode %T: %v", v, err))
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}

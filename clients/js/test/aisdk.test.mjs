@@ -127,9 +127,9 @@ async function until(condition) {
 scenario('text, reasoning, state and tools', async (server) => {
   const data = [];
   const chat = open(server, { onData: (part) => data.push(part) });
-  for (const text of ['think about durability', 'bad args', ...(all ? ['hello there', 'plan 3 steps'] : ['plan 1 step'])]) await chat.sendMessage({ text });
+  for (const text of ['think about durability', 'bad args', ...(all ? ['hello there', 'plan 3 steps', 'paint', 'parallel 3', 'flaky'] : ['plan 1 step'])]) await chat.sendMessage({ text });
   const states = new Set(chat.messages.flatMap(({ parts }) => parts).map(({ type, state }) => `${type.replace(/-.*/, '')} ${state}`));
-  for (const state of ['text done', 'reasoning done', 'tool output-available', 'tool output-error']) assert.ok(states.has(state), state);
+  for (const state of ['text done', 'reasoning done', 'tool output-available', 'tool output-error', ...(all ? ['file undefined'] : [])]) assert.ok(states.has(state), state);
   assert.ok(data.some(({ type }) => type === 'data-state'));
   assert.ok(chat.messages.at(-1).metadata.holdfast.runId);
   await same(server, chat);
