@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages screenshot program clients ai-sdk clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -142,6 +142,9 @@ browser-bench: installed tested ## the page's bars: what it loads, how a long ru
 STORES ?= file redis
 pages: installed tested ## test the example pages of other frontends in a real browser, on STORES (needs Node, Chromium, redis-server)
 	STORES="$(STORES)" scripts/pages.sh bin/holdfast-tested
+
+survives: installed tested ## cut the connection, reload the page and kill the server under each client's answer, on STORES; prints the table of docs/frontends.md (needs Node, Chromium, redis-server)
+	STORES="$(STORES)" TEST=../browser/survives.mjs scripts/pages.sh bin/holdfast-tested vanilla
 
 screenshot: ## make the pictures of Studio in docs/images
 	scripts/screenshot.sh

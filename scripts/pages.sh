@@ -4,6 +4,7 @@
 #   scripts/pages.sh path/to/holdfast [copilotkit …]
 #
 # STORES says on which stores ("file redis" by default); a redis-server is started for it.
+# TEST is another script than a page's own test, as its folder sees it.
 # The pages of one store run at the same time, because they mostly wait. With
 # HOLDFAST_TEST_PART=N, as in CI, each page is tried on one store: every other N on the
 # other. Without Node,
@@ -77,7 +78,7 @@ for s in "${!stores[@]}"; do
 		fi
 		where=()
 		[ "$store" != redis ] || where=("$url/$i")
-		(cd "examples/$page" && node test/browser.mjs "$binary" "${where[@]}") >"$work/$page-$store" 2>&1 &
+		(cd "examples/$page" && node "${TEST:-test/browser.mjs}" "$binary" "${where[@]}") >"$work/$page-$store" 2>&1 &
 		running+=($!)
 		names+=("$page")
 	done

@@ -1,0 +1,236 @@
+// Measures in a browser what a cut, a reload and the server's death do to an answer with each
+// client, prints it as the table of docs/frontends.md, and fails if the page says something else.
+//
+//   node survives.mjs path/to/holdfast [redis://…]
+//
+// A new client is one more of `clients`: its page, and what helps when it does not continue.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from '../vanilla/node_modules/esbuild/lib/main.js';
+import { drive } from './harness.mjs';
+
+const examples = fileURLToPath(new URL('..', import.meta.url));
+const dir = mkdtempSync(join(tmpdir(), 'holdfast-survives-'));
+process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
+
+/** Stands between the page and the server, and can cut what passes through it. */
+class Line {
+  #sockets = new Set();
+  #server;
+
+  async to(port) {
+    this.#server = createServer((client) => {
+      const server = connect(port, 'localhost');
+      for (const [socket, other] of [[client, server], [server, client]]) {
+        this.#sockets.add(socket);
+        socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket) && other.destroy()).pipe(other);
+      }
+    });
+    await new Promise((done) => this.#server.listen(0, 'localhost', done));
+    return `http://localhost:${this.#server.address().port}`;
+  }
+
+  cut() {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close() {
+    this.#server.close();
+    this.cut();
+  }
+}
+
+// --- The clients --------------------------------------------------------------------------
+
+/** A page around an agent, without a framework: it shows what the agent has. */
+const around = (agent, back, reload) => ({
+  from: 'vanilla',
+  reload,
+  source: (api, threadId) => `
+    import { HttpAgent } from "@ag-ui/client";
+    import { HoldfastAgent } from "holdfast-agent";
+    import { resumingFetch } from "holdfast-agent/fetch";
+    const [url, threadId] = ["${api}/runs", "${threadId}"];
+    const agent = ${agent};
+    const pre = document.body.appendChild(document.createElement("pre"));
+    agent.subscribe({ onMessagesChanged: ({ messages }) => { pre.textContent = messages.map((m) => m.content ?? "").join("\\n\\n"); } });
+    window.again = () => agent.runAgent().catch(() => { window.rejected = true; });
+    window.say = (content) => { agent.addMessage({ id: crypto.randomUUID(), role: "user", content }); again(); };
+    window.back = () => { ${back}; };
+    window.ready = true;`,
+  say: async (page, words) => {
+    await page.until('window.ready');
+    await page.run(`say(${JSON.stringify(words)})`);
+  },
+  back: async (page) => {
+    await page.until('window.ready');
+    await page.run('back()');
+  },
+  trouble: async ({ page }) => ((await page.run('window.rejected')) ? '`runAgent` rejects' : 'it stops'),
+  remedies: { 'the same list again continues': ({ page }) => page.run('void again()') },
+});
+
+/** A page of components with a field to write in, which takes a message once something is true. */
+const components = (from, source, ready = 'true') => ({
+  from,
+  reload: 'by itself',
+  source,
+  say: async (page, words) => {
+    await page.until(`${ready} && document.querySelector('textarea:enabled')`);
+    await page.run("document.querySelector('textarea').focus()");
+    await page.type(words);
+    await page.until(`document.querySelector('textarea').value === ${JSON.stringify(words)}`);
+    await page.press('Enter');
+    await page.until("document.querySelector('textarea').value === ''");
+  },
+  back: async () => {},
+  trouble: async ({ complaints }) => (complaints.length > 0 ? 'an error' : 'it stops'),
+  remedies: {
+    'a reload shows all': ({ page }) => page.reload(),
+    'the next message shows all': ({ page }, { say }) => say(page, 'hello'),
+  },
+});
+
+const connected = "performance.getEntriesByType('resource').filter((e) => /\\/(connect|info)$/.test(e.name)).length >= 2";
+const copilotKit = (before = '') => components('copilotkit', (api, threadId) => `
+  import { createRoot } from "react-dom/client";
+  import { CopilotChat, CopilotKitProvider } from "@copilotkit/react-core/v2";
+  import { resumeRuns } from "./src/resume";
+  const runtimeUrl = "${api}/copilotkit";
+  ${before};
+  createRoot(document.body.appendChild(document.createElement("div"))).render(
+    <CopilotKitProvider runtimeUrl={runtimeUrl}><CopilotChat agentId="demo" threadId="${threadId}" /></CopilotKitProvider>);`, connected);
+
+const assistantUI = (agent, adapters) => components('assistant-ui', (api, threadId) => `
+  import { useEffect, useState } from "react";
+  import { createRoot } from "react-dom/client";
+  import { AssistantRuntimeProvider, ComposerPrimitive, ExportedMessageRepository, MessagePrimitive, ThreadPrimitive } from "@assistant-ui/react";
+  import { fromAgUiMessages, useAgUiRuntime } from "@assistant-ui/react-ag-ui";
+  import { HttpAgent } from "@ag-ui/client";
+  import { AssistantUIAgent } from "holdfast-agent/assistant-ui";
+  const [url, threadId] = ["${api}/runs", "${threadId}"];
+  const Message = () => <MessagePrimitive.Root><MessagePrimitive.Parts /></MessagePrimitive.Root>;
+  function Chat() {
+    const [agent] = useState(() => ${agent});
+    const [adapters] = useState(() => ${adapters});
+    useEffect(() => () => agent.detach?.(), [agent]);
+    return <AssistantRuntimeProvider runtime={useAgUiRuntime({ agent, adapters })}><ThreadPrimitive.Root>
+      <ThreadPrimitive.Messages components={{ Message }} /><ComposerPrimitive.Root><ComposerPrimitive.Input /></ComposerPrimitive.Root>
+    </ThreadPrimitive.Root></AssistantRuntimeProvider>;
+  }
+  createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat />);`);
+
+const clients = {
+  'holdfast-agent': around('new HoldfastAgent({ url, threadId })', 'agent.connectAgent()', '`connectAgent()`'),
+  '@ag-ui/client': around('new HttpAgent({ url, threadId })', 'again()', 'an empty list of messages'),
+  '@ag-ui/client with our fetch': around('new HttpAgent({ url, threadId, fetch: resumingFetch() })', 'again()', 'an empty list of messages'),
+  CopilotKit: copilotKit(),
+  'CopilotKit with our fetch': copilotKit('resumeRuns(runtimeUrl)'),
+  'assistant-ui': assistantUI('new HttpAgent({ url, threadId })', '({})'),
+  'assistant-ui with our agent': assistantUI(
+    'new AssistantUIAgent({ url, threadId })',
+    '({ history: agent.history((messages) => ExportedMessageRepository.fromArray(fromAgUiMessages(messages))) })',
+  ),
+};
+
+// --- What is done to them -----------------------------------------------------------------
+
+const said = 'document.body.innerText.match(/word-\\d+/g) ?? []';
+const whole = `[${said}].flat().join() === Array.from({ length: 20 }, (_, n) => 'word-' + (n + 1)).join()`;
+
+/** Builds a client's page for a thread, and returns its path. */
+async function made({ from, source }, api, threadId) {
+  const resolveDir = join(examples, from);
+  const loader = { '.woff': 'dataurl', '.woff2': 'dataurl', '.ttf': 'dataurl' };
+  await build({
+    stdin: { contents: source(api, threadId), loader: 'tsx', resolveDir },
+    outfile: join(dir, `${threadId}.js`),
+    bundle: true, format: 'esm', jsx: 'automatic', preserveSymlinks: true, logLevel: 'error', loader,
+    define: { 'process.env.NODE_ENV': '"production"' },
+  });
+  const page = `<!doctype html><link rel="icon" href="data:,"><body><script type="module" src="${threadId}.js"></script>`;
+  writeFileSync(join(dir, `${threadId}.html`), page);
+  return `${threadId}.html`;
+}
+
+/** Asks for an answer, does something to it in the middle, and returns whether all of it is shown once it has ended. */
+async function asked(t, client, api, threadId, harm) {
+  await t.page.goto(t.pages + (await made(client, api, threadId)));
+  await client.say(t.page, 'slow 20');
+  await t.page.until(`(${said}).length >= 3`);
+  assert.equal((await t.server.thread(threadId)).status, 'running');
+  await harm();
+  await t.server.ended(threadId);
+  return shown(t.page);
+}
+
+const shown = (page) => page.until(whole, 5).then(() => true, () => false);
+
+/** What the table says of a client whose answer was interrupted. */
+async function after(t, client, goesOn) {
+  if (goesOn) return 'continues';
+  const trouble = await client.trouble(t);
+  for (const [words, remedy] of Object.entries(client.remedies)) {
+    await remedy(t, client);
+    if (await shown(t.page)) return `${trouble}, and ${words}`;
+  }
+  return `${trouble}, and the rest is lost`;
+}
+
+/** Measures a client's three cells. */
+async function measured(t, client, line, api, name) {
+  const cut = await after(t, client, await asked(t, client, api, `${name}-cut`, () => line.cut()));
+  let reload = client.reload;
+  const back = async () => {
+    await t.page.reload();
+    await client.back(t.page);
+  };
+  if (!(await asked(t, client, api, `${name}-reload`, back))) {
+    await client.say(t.page, 'hello');
+    reload = (await shown(t.page)) ? 'empty until the next message, which shows all' : 'nothing';
+  }
+  const killed = async () => {
+    await t.server.kill();
+    await t.server.start();
+  };
+  const death = await after(t, client, await asked(t, client, api, `${name}-death`, killed));
+  return [cut, reload, death === cut && cut !== 'continues' ? 'as a cut' : death];
+}
+
+/** The rows of the table on the page, by the client's name and what is added to it. */
+function table() {
+  const text = readFileSync(join(examples, '../docs/frontends.md'), 'utf8');
+  const [, block] = /^\| client \| what to paste .*\n.*\n((?:\|.*\n)+)/m.exec(text);
+  const rows = new Map();
+  let client;
+  for (const line of block.trim().split('\n')) {
+    const cells = line.slice(2, -2).split(' | ');
+    const [first] = cells;
+    const more = /^&nbsp; (.*)/.exec(first)?.[1].replaceAll('`', '');
+    client = more ? client : /^\[`?([^`\]]*)/.exec(first)[1];
+    rows.set(more ? `${client} ${more}` : client, { line, cells: cells.slice(2, 5) });
+  }
+  return rows;
+}
+
+const rows = table();
+const checks = {};
+for (const [name, client] of Object.entries(clients)) {
+  checks[name] = async (t) => {
+    const line = new Line();
+    const api = await line.to(new URL(t.server.api).port);
+    try {
+      const cells = await measured(t, client, line, api, name.replaceAll(/\W/g, ''));
+      console.log(`| ${name} | ${cells.join(' | ')} |`);
+      assert.deepEqual(cells, rows.get(name)?.cells);
+    } finally {
+      line.close();
+    }
+  };
+}
+
+await drive({ home: pathToFileURL(`${dir}/`), checks });
