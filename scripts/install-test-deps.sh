@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond Go: Node.js, redis-server, Chromium, spin and a C compiler,
-# and from the npm registry the official AG-UI client, the official MCP servers, what the page is
-# built of and tested with, what clients/js is built and tested with, and the packages of the
-# example pages. Skips what is already installed. Packages' install scripts are not run.
+# in CI nginx and HAProxy, and from the npm registry the official AG-UI client, the official MCP
+# servers, what the page is built of and tested with, what clients/js is built and tested with, and
+# the packages of the example pages. Skips what is already installed. Packages' install scripts are
+# not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +14,10 @@ have node && have npm || packages+=(nodejs npm)
 have redis-server || packages+=(redis-server)
 have spin || packages+=(spin)
 have gcc || packages+=(gcc libc6-dev)
+if [ "${CI:-}" = true ]; then # elsewhere, these would begin to serve port 80
+	[ -x /usr/sbin/nginx ] || packages+=(nginx-light)
+	[ -x /usr/sbin/haproxy ] || packages+=(haproxy)
+fi
 have chromium || have chromium-browser || have google-chrome || packages+=(chromium)
 if [ ${#packages[@]} -gt 0 ]; then
 	if ! have apt-get; then
