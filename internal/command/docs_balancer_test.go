@@ -135,16 +135,21 @@ func (b balanced) check(bodies bool) {
 	for n := range 24 {
 		id := fmt.Sprintf("thread %d/ü", n)
 		escaped, body := url.PathEscape(id), fmt.Sprintf(`{"messages": [], "threadId": %q}`, id)
+		chat := strings.Replace(body, "threadId", "id", 1)
 		requests := [][4]string{
 			{"GET", "/threads/" + escaped + "/stream", "", ""},
 			{"GET", "/threads/" + escaped, "", ""},
 			{"GET", "/threads/" + escaped + "/runs/r/events?after=1", "", ""},
 			{"GET", "/copilotkit/threads/" + escaped + "/messages", "", ""},
+			{"POST", "/copilotkit/agent/a/stop/" + escaped, "", ""},
+			{"GET", "/ai-sdk/a/" + escaped, "", ""},
+			{"GET", "/ai-sdk/a/" + escaped + "/stream?sdk=7", "", ""},
+			{"POST", "/ai-sdk/a", escaped, chat},
 			{"POST", "/runs", escaped, body},
 			{"POST", "/agents/a/runs", escaped, body},
 		}
 		if bodies {
-			requests = append(requests, [4]string{"POST", "/runs", "", body})
+			requests = append(requests, [4]string{"POST", "/runs", "", body}, [4]string{"POST", "/ai-sdk/a", "", chat})
 		}
 		first := ""
 		for _, r := range requests {
@@ -210,6 +215,10 @@ func TestEnvoyOnThePage(t *testing.T) {
 		"/threads/a%2Fb/stream":              "a%2Fb",
 		"/threads/t?children=delete":         "t",
 		"/copilotkit/threads/t/messages?a=b": "t",
+		"/copilotkit/agent/a/stop/t":         "t",
+		"/ai-sdk/a/t/stream":                 "t",
+		"/ai-sdk/a":                          "",
+		"/copilotkit/agent/a/run":            "",
 		"/threads":                           "",
 		"/threads?user=*":                    "",
 		"/runs":                              "",
