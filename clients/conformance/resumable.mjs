@@ -80,6 +80,9 @@ const pieces = {
   REASONING_MESSAGE_CHUNK: 'messageId',
 };
 
+/** What does not end an item that is sent in chunks. */
+const besides = /^(RAW|ACTIVITY_.*|REASONING_ENCRYPTED_VALUE|SUBAGENT_STARTED)$/;
+
 const terminal = (event) => event?.type === 'RUN_FINISHED' || event?.type === 'RUN_ERROR';
 const count = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
 const pass = (saw) => ({ result: 'pass', saw });
@@ -233,9 +236,13 @@ function malformed({ data, event }) {
 /** Returns the first breach of the rules for what is opened and closed, or an empty string. */
 function misnested(events) {
   const open = new Set();
+  const chunks = new Map(); // by their agent, the type of those that are being sent
   for (const [n, event] of events.entries()) {
-    const { type } = event;
+    const { type, subagentRunId: agent } = event;
     const wrong = (name, how) => `event ${n + 1}, ${type}: the ${name} is ${how}`;
+    const chunk = type.endsWith('_CHUNK');
+    if (chunk && event[pieces[type]] === undefined && chunks.get(agent) !== type) return wrong(pieces[type], 'missing');
+    if (chunk || !besides.test(type)) chunks.set(agent, chunk ? type : undefined);
     for (const { kind, member, start, piece, ends } of items) {
       const owner = member === 'stepName' && event.subagentRunId ? `${event.subagentRunId}/` : '';
       const name = `${kind} ${owner}${event[member]}`;

@@ -26,7 +26,7 @@ const posting = (change) => ({
     return (run && change(this, response, run, cursor)) ?? good.post.call(this, response, input, cursor);
   },
 });
-const anew = (producer, response, { input }) => producer.follow(response, producer.start({ ...input, runId: randomUUID() }), 0);
+const anotherRun = (producer, response, { input }) => producer.follow(response, producer.start({ ...input, runId: randomUUID() }), 0);
 
 /** A fault in how a thread is shown, while its run is under way or when it has ended. */
 const viewing = (ended, change) => ({
@@ -58,6 +58,7 @@ const faults = {
     'a call left open': without('TOOL_CALL_END'),
     'reasoning left open': without('REASONING_END'),
     'a step left open': without('STEP_FINISHED'),
+    'a chunk of nothing': emitting(([first, ...rest]) => [first, { type: 'TEXT_MESSAGE_CHUNK', delta: '' }, ...rest]),
     'a step opened twice': emitting((events) => [...events.slice(0, 2), ...events.slice(1)]),
   },
   end: {
@@ -80,10 +81,10 @@ const faults = {
     'falling numbers': { id: (n) => `${1000 - n}-x` },
   },
   again: {
-    'the agent runs again': posting((p, response, run, cursor) => (run.ended && cursor === undefined ? anew(p, response, run) : undefined)),
+    'the agent runs again': posting((p, response, run, cursor) => (run.ended && cursor === undefined ? anotherRun(p, response, run) : undefined)),
   },
   'at-once': {
-    'the agent runs twice': posting((p, response, run, cursor) => (!run.ended && cursor === undefined ? anew(p, response, run) : undefined)),
+    'the agent runs twice': posting((p, response, run, cursor) => (!run.ended && cursor === undefined ? anotherRun(p, response, run) : undefined)),
     'only what is new': posting((p, response, run, cursor) => (!run.ended && cursor === undefined ? p.follow(response, run, run.log.length) : undefined)),
   },
   'post-resume': {
@@ -186,6 +187,23 @@ test('a producer that starts over after a cursor that it does not know passes', 
   );
   assert.deepEqual(judged(report, 'fail'), []);
   assert.match(report.checks.find(({ check }) => check === 'unknown-cursor').saw, /starts over/);
+});
+
+test('comments, other fields and texts in chunks are no fault', async () => {
+  const report = await checked(
+    new Producer({
+      ...emitting((events) => {
+        const [first, ...chunks] = events.filter(({ type }) => /^TEXT_MESSAGE_(START|CONTENT)$/.test(type));
+        const text = chunks.map((chunk, n) => ({ ...chunk, type: 'TEXT_MESSAGE_CHUNK', messageId: n === 0 ? first.messageId : undefined }));
+        return [...events.filter(({ type }) => !type.startsWith('TEXT_MESSAGE_')).slice(0, -1), ...text, events.at(-1)];
+      }),
+      frame: (entry) => `: keep-alive\n\nretry: 250\nevent: message\n${good.frame(entry).replace('data: {', 'data: {\n: inside\ndata:')}`,
+      show: (response) => good.refuse(response, 400),
+    }),
+    { cuts: 6 },
+  );
+  assert.deepEqual(judged(report, 'fail'), [], JSON.stringify(report.checks, null, 1));
+  assert.deepEqual(judged(report, 'not offered'), ['hydrate', 'reload']);
 });
 
 test('a producer of streams that cannot be resumed is legal, and offers nothing else', async () => {
