@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
+	"github.com/holdfast-agents/holdfast/internal/circuit"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -58,8 +60,8 @@ func (m *crowded) waiting(runs int) (list []string) {
 }
 
 // outlived starts a server, which goes on with so many runs of one that has died, and waits until the
-// model has refused one of them.
-func outlived(t *testing.T, shared *memstore.Store, runs int, m *crowded) *looptest.Engine {
+// model has refused one of them. others are the models that its agent may ask besides.
+func outlived(t *testing.T, shared *memstore.Store, runs int, m *crowded, others ...holdfast.Model) *looptest.Engine {
 	t.Helper()
 	asleep := holdfast.ModelFunc(func(ctx context.Context, _ *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 		return func(yield func(holdfast.Delta, error) bool) {
@@ -77,7 +79,13 @@ func outlived(t *testing.T, shared *memstore.Store, runs int, m *crowded) *loopt
 	}
 	synctest.Wait()
 	mortal.Dead.Store(true)
-	e := looptest.Start(t, shared, nil, holdfast.Agent{Name: "a", Model: m})
+	known := circuit.New(circuit.Config{
+		Models: []circuit.Model{{Key: "custom/a", Provider: "custom", Model: "a"}},
+		Log:    slog.New(slog.DiscardHandler),
+		Now:    time.Now,
+	})
+	e := looptest.Start(t, shared, func(c *looptest.Config) { c.Circuit = known },
+		holdfast.Agent{Name: "a", Model: m, Fallbacks: others})
 	for refused := 0; refused == 0; {
 		time.Sleep(time.Millisecond)
 		m.mu.Lock()
@@ -145,6 +153,22 @@ func TestTurnsEnd(t *testing.T) {
 		time.Sleep(time.Second)
 		if left := m.waiting(runs); len(left) > 0 {
 			t.Errorf("%q have not asked", left)
+		}
+	})
+}
+
+// TestTurnsElsewhere: runs that wait for a model ask another one, if they have any, as soon as the
+// provider asks to wait for long.
+func TestTurnsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const runs, answers = 90, 70
+		m := &crowded{answers: answers, after: time.Minute, asked: map[string]int{}}
+		other := &crowded{answers: runs, asked: map[string]int{}}
+		e := outlived(t, memstore.New(), runs, m, other)
+		waited := m.waiting(runs)
+		time.Sleep(100 * time.Millisecond)
+		if n, left := len(waited), m.waiting(runs); n == 0 || len(left) != n || e.Owner.Running() > 0 {
+			t.Errorf("of %d runs that waited %d have another model; %d go on", n, len(left), e.Owner.Running())
 		}
 	})
 }
