@@ -93,6 +93,7 @@ type crew struct {
 	redis   *redistest.Server
 	model   *provider
 	members []*member
+	killed  time.Time // when the last one was
 
 	mu    sync.Mutex
 	taken map[string][]time.Time // when each thread was taken over, after the last death
@@ -157,6 +158,7 @@ func (c *crew) kill(n int) (took []time.Duration) {
 	clear(c.taken)
 	c.mu.Unlock()
 	begun := time.Now()
+	c.killed = begun
 	c.members[n].wire.cut()
 	wait.Until(c.T, "the takeover of all runs", func() bool {
 		c.mu.Lock()
@@ -200,9 +202,9 @@ func TestDeath(t *testing.T) {
 			cpu = used() - cpu
 			after := stats(t, client, "cpu", "stats")
 			spent := after["used_cpu_user"] + after["used_cpu_sys"] - before["used_cpu_user"] - before["used_cpu_sys"]
-			say("| %d runs each, beside %d heads | %s | %s | %s | %s | %.0f ms | %.0f ms | %.0f |", runs, beside,
+			say("| %d runs each, beside %d heads | %s | %s | %s | %s | %s | %.0f ms | %.0f ms | %.0f |", runs, beside,
 				percentile(all, 1), percentile(all, 50), percentile(all, 99), percentile(all, 100),
-				float64(cpu.Milliseconds()), 1000*spent,
+				c.awaitCalls().Round(time.Millisecond), float64(cpu.Milliseconds()), 1000*spent,
 				after["total_commands_processed"]-before["total_commands_processed"])
 			t.Logf("%s %s", percentile(all, 50), percentile(all, 100))
 			took[beside] = max(took[beside], percentile(all, 99))
@@ -217,32 +219,45 @@ func TestDeath(t *testing.T) {
 	}
 }
 
+// each returns whether f holds for all threads that were taken over.
+func (c *crew) each(f func(thread string, moved int) bool) func() bool {
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.model.mu.Lock()
+		defer c.model.mu.Unlock()
+		for thread, moved := range c.moved {
+			if !f(thread, moved) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// awaitCalls waits until the runs that were taken over have repeated their calls, which have turns, and
+// returns how long after the last death that was.
+func (c *crew) awaitCalls() (took time.Duration) {
+	c.Helper()
+	wait.Until(c.T, "the calls of the next owners", c.each(func(thread string, moved int) bool {
+		if len(c.model.calls[thread]) <= moved {
+			return false
+		}
+		took = max(took, c.model.calls[thread][moved].Sub(c.killed))
+		return true
+	}))
+	return took
+}
+
 // finish has the model answer, and checks that the runs that were taken over end well, once, and have
 // asked it once more for each takeover.
 func (c *crew) finish() {
 	c.Helper()
-	each := func(f func(thread string, moved int) bool) func() bool {
-		return func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.model.mu.Lock()
-			defer c.model.mu.Unlock()
-			for thread, moved := range c.moved {
-				if !f(thread, moved) {
-					return false
-				}
-			}
-			return true
-		}
-	}
-	wait.Until(c.T, "the calls of the next owners", each(func(thread string, moved int) bool {
-		return len(c.model.calls[thread]) > moved
-	}))
 	close(c.model.answer)
-	wait.Until(c.T, "the ends of the runs that were taken over", each(func(thread string, _ int) bool {
+	wait.Until(c.T, "the ends of the runs that were taken over", c.each(func(thread string, _ int) bool {
 		return c.ended[thread] > 0
 	}))
-	each(func(thread string, moved int) bool {
+	c.each(func(thread string, moved int) bool {
 		if n := len(c.model.calls[thread]); n != 1+moved || c.ended[thread] != 1 {
 			c.Errorf("%s, taken over %d times, has asked the model %d times, and ended %d times", thread, moved, n,
 				c.ended[thread])
