@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -35,6 +36,7 @@ type claims struct {
 
 	mu     sync.Mutex
 	unsure map[store.ThreadKey]*unsure
+	gaveUp clock.Moment // when one that had not landed was given up; never at first
 }
 
 // newClaims returns the claims of a process whose runs are rs.
@@ -134,7 +136,11 @@ func (c *claims) settle(t *thread.Thread) bool {
 	return landed
 }
 
-// forgetUnsure gives up on commits that have not landed for so long that they never will.
+// landsWithin is for how long it is looked for commits that were given up: a store that stood still has
+// them in its connections.
+const landsWithin = time.Minute
+
+// forgetUnsure gives up on commits that have not landed for so long that they hardly will.
 func (c *claims) forgetUnsure() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +148,11 @@ func (c *claims) forgetUnsure() {
 		c.behind.Store(true)
 		if u.since.Ran() > c.cfg.StoreTimeout+c.cfg.Lease {
 			c.drop(key)
+			c.gaveUp = clock.Now()
 		}
+	}
+	if !c.gaveUp.Never() && c.gaveUp.Ran() < landsWithin {
+		c.behind.Store(true)
 	}
 }
 
