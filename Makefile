@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -156,6 +156,10 @@ clients: installed tested ## check that clients/js/dist matches its source, and 
 PLACES ?= 50
 ai-sdk: installed tested ## test the Vercel AI SDK, unchanged, in versions 5 to 7 against a real server that is killed at PLACES places, on both stores (needs Node, redis-server)
 	HOLDFAST_AISDK=all PLACES=$(PLACES) HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/aisdk.test.mjs
+
+tanstack: PLACES ?= 20
+tanstack: installed tested ## test TanStack AI's client, unchanged, against a real server that is killed at PLACES places, on both stores (needs Node, redis-server)
+	HOLDFAST_TANSTACK=all PLACES=$(PLACES) HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/tanstack.test.mjs
 
 clients-dist: installed ## make clients/js/dist from clients/js/src (needs Node)
 	node clients/js/build.mjs

@@ -143,6 +143,8 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		Upkeep:    s.audited,
 		Titles:    upkeep.Titles{Keeper: s.keeper},
 		Statuses:  upkeep.Mine{Keeper: s.keeper},
+		Reloads:   upkeep.Reloads{Keeper: s.keeper},
+		Joins:     s.streams,
 		Calls:     s.audited,
 		Inspect:   newInspector(s),
 		RunLog: func(

@@ -80,6 +80,8 @@ var requestsOf = map[string][]string{
 		`{"id":"T","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
 		`{"id":"T","trigger":"regenerate-message"}`,
 	},
+	"GET /runs":                           {"", "?threadId=T", "?threadId=T&limit=1", "?runId=second", "?runId=none"},
+	"GET /agents/{agent}/runs":            {"?threadId=T", "?offset=-1&runId=second"},
 	"GET /ai-sdk/{agent}/{thread}/stream": {"", "?after=1-x"},
 	"POST /copilotkit": {
 		`{"method":"info"}`,

@@ -53,6 +53,16 @@ func (s *keyedStreams) Attach(
 	})
 }
 
+// Join implements [hfhttp.Runs].
+func (s *keyedStreams) Join(
+	ctx context.Context, who holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect,
+	shown agui.Shown,
+) (*agui.Reply, error) {
+	return s.open(ctx, who, func(ctx context.Context) (*agui.Reply, error) {
+		return owner.Joins{Engine: s.engine}.Join(ctx, who, thread, run, after, d, shown)
+	})
+}
+
 // open opens one of them.
 func (s *keyedStreams) open(
 	ctx context.Context, who holdfast.Principal, open func(context.Context) (*agui.Reply, error),

@@ -63,6 +63,9 @@ func MessagesSnapshotPieces(d Dialect, messages iter.Seq2[[]byte, error]) iter.S
 	}
 }
 
+// Shown turns the messages of a history, which are encoded, into others that a client understands better.
+type Shown func(history iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error]
+
 // AppendStateSnapshot appends a STATE_SNAPSHOT.
 func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
 	return Append(dst, StateSnapshot{Base: base, Snapshot: state})

@@ -354,6 +354,7 @@ var rules = map[string]rule{
 			"internal/http/door",
 			"internal/http/exchange",
 			"internal/strictjson",
+			"internal/tanstack",
 			"internal/turns",
 		},
 		libraries: []string{"github.com/go-chi/chi"},
@@ -379,6 +380,10 @@ var rules = map[string]rule{
 		},
 		libraries: []string{"github.com/go-chi/chi"},
 		why:       "exchange looks after every request and its response, and knows no route",
+	},
+	"internal/tanstack": {
+		ours: []string{"", "internal/agui"},
+		why:  "tanstack rewrites messages; it reads no thread and knows no route",
 	},
 	"internal/figures": {
 		ours: []string{"", "observe", "store", "internal/clock"},

@@ -41,7 +41,10 @@ type Config struct {
 	Titles  Titles
 	// Statuses lists threads by what they do.
 	Statuses Statuses
-	Calls    Calls
+	// Reloads finds what pages ask for that were loaded again, and Joins streams runs to them.
+	Reloads Reloads
+	Joins   Joins
+	Calls   Calls
 	// Inspect shows what is inside threads.
 	Inspect Inspect
 	// RunLog returns up to limit records of a run after a cursor (zero: from its first), without
@@ -244,5 +247,6 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 	return slices.Concat(runs.routes(), (&callAPI{c.Calls, m.Bodies}).routes(), threads.routes(), history.routes(),
 		upkeep.routes(), (&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
 		(&transferAPI{c.Transfer, m.Bodies}).routes(), agents.routes(), console.routes(), kit.routes(),
-		(&copilotKitThreads{kit, threads, c.Upkeep}).routes(), (&aiSDK{kit, threads}).routes())
+		(&copilotKitThreads{kit, threads, c.Upkeep}).routes(), (&aiSDK{kit, threads}).routes(),
+		(&tanStack{c.Joins, c.Reloads, out, c.Log}).routes())
 }

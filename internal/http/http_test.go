@@ -72,6 +72,27 @@ func (f *fake) Attach(context.Context, holdfast.Principal, string, agui.Dialect)
 	}
 	return reply(f.attached...), nil
 }
+func (f *fake) Join(
+	_ context.Context, _ holdfast.Principal, thread, run string, after store.Cursor, d agui.Dialect, shown agui.Shown,
+) (*agui.Reply, error) {
+	f.asked = thread + "/" + run
+	return f.events(after, d)
+}
+func (f *fake) ThreadOf(_ context.Context, _ holdfast.Principal, run string) (string, error) {
+	return "of " + run, f.err
+}
+func (f *fake) Conversation(
+	_ context.Context, _ holdfast.Principal, thread string,
+) (*threads.Info, iter.Seq2[[]byte, error], error) {
+	f.asked = thread
+	return f.info, func(yield func([]byte, error) bool) {
+		for _, m := range f.messages {
+			if !yield([]byte(m), nil) {
+				return
+			}
+		}
+	}, f.err
+}
 func (f *fake) ThreadsIn(
 	_ context.Context, _ holdfast.Principal, status threads.Status, before time.Time, _ int,
 ) (*threads.List, error) {
@@ -136,6 +157,8 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		Upkeep:       f,
 		Titles:       f,
 		Statuses:     f,
+		Reloads:      f,
+		Joins:        f,
 		Calls:        f,
 		Inspect:      &insider{f: f},
 		RunLog:       (&insider{f: f}).Log,

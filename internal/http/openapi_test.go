@@ -343,6 +343,10 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 			if slices.Contains(r.params, "token") {
 				path += "?token=x"
 			}
+			if r.method == "GET" && strings.HasSuffix(r.id, "Run") {
+				path = strings.Split(path, "?")[0] +
+					map[string]string{typeSSE: "?runId=r", typeJSON: "?threadId=t"}[want.kind]
+			}
 			if r.id == "aiSDKStream" { // the thread does not run
 				path += "?after=1-x"
 			}

@@ -74,6 +74,40 @@ func (e *Engine) Attach(ctx context.Context, who holdfast.Principal, id string, 
 	return nil, thread.KeptChanging()
 }
 
+// Joins are the streams of pages that know a run, and not where they are in it.
+type Joins struct{ Engine *Engine }
+
+// Join streams a run after the cursor to a page that may have any part of its thread. Without a cursor, it shows
+// the messages of the thread as shown makes them, and then the answer under way from its start. A nil reply means
+// that the run has ended and nothing is missing.
+func (j Joins) Join(
+	ctx context.Context, who holdfast.Principal, id, run string, after store.Cursor, d agui.Dialect, shown agui.Shown,
+) (*agui.Reply, error) {
+	e := j.Engine
+	leave, err := e.returns.Take(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for range maxDecisions {
+		t, err := e.Current(ctx, who, id)
+		if err != nil {
+			return nil, err
+		}
+		attach := e.streams.Attach
+		if after != (store.Cursor{}) || t.State.Run() != run {
+			attach = func(ctx context.Context, t *thread.Thread, v watch.Viewer) (*watch.Stream, error) {
+				return e.streams.After(ctx, t, run, after, v)
+			}
+		}
+		w, err := attach(ctx, t, watch.Viewer{Dialect: d, Shown: shown})
+		if err = e.decider.orAgain(ctx, t, err); !errors.Is(err, errDecideAgain) {
+			return w.Reply(ctx), err
+		}
+	}
+	return nil, thread.KeptChanging()
+}
+
 // Log returns up to limit records of a run after a cursor (zero: from its first), as a
 // watcher of the run is sent them, but without waiting for more.
 func Log(

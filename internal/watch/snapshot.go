@@ -16,7 +16,8 @@ import (
 // opening shows a thread to a watcher that may have seen any part of it: snapshots, then
 // START again for every open item, then the live log. Stock clients handle this whatever
 // they have seen before. A thread that does not run is hydrated: the stream ends as its
-// last run did. The messages on the path are read while they are sent.
+// last run did. The messages on the path are read while they are sent. (A watcher with Shown is sent
+// the answer under way from its start instead of what is open of it.)
 func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Path, v Viewer) (*Stream, error) {
 	rec, err := s.read.Run(ctx, t.Key, t.State.Run())
 	if err != nil {
@@ -25,7 +26,11 @@ func (s *Streams) opening(ctx context.Context, t *thread.Thread, path thread.Pat
 	w := s.Follow(t.Key, rec, t.Last(), v)
 	var assembled agui.Assembler
 	var reopen [][]byte
-	if t.State.Running() {
+	switch {
+	case !t.State.Running():
+	case v.Shown != nil:
+		w.after = t.State.Boundary
+	default:
 		seq, err := s.read.Unfinished(ctx, t, assembled.Apply)
 		if err != nil {
 			return nil, err
@@ -114,7 +119,13 @@ const maxSnapshot = 9 << 20
 func (w *Stream) messagesSnapshot(
 	ctx context.Context, path thread.Path, then []json.RawMessage,
 ) iter.Seq2[[]byte, error] {
-	return agui.MessagesSnapshotPieces(w.Dialect, func(yield func([]byte, error) bool) {
+	dialect, shown := w.Dialect, w.Shown
+	if shown == nil {
+		shown = func(history iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] { return history }
+	} else {
+		dialect = agui.DialectV1 // they are none of AG-UI's
+	}
+	return agui.MessagesSnapshotPieces(dialect, shown(func(yield func([]byte, error) bool) {
 		for _, m := range w.rec.Instructions {
 			if !yield(m, nil) {
 				return
@@ -136,7 +147,7 @@ func (w *Stream) messagesSnapshot(
 				return
 			}
 		}
-	})
+	}))
 }
 
 // The memory of a stream while it sends the messages of a path: a part that is read at a time,

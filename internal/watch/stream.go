@@ -31,6 +31,9 @@ type Viewer struct {
 	// it shows nothing of it; empty if that is not known. It is heeded where no run is under
 	// way.
 	Stands string
+	// Shown makes the messages that snapshots at the start have; nil leaves them as they are. Its watcher
+	// does not understand that an open item begins again, so it gets the answer under way from its start.
+	Shown agui.Shown
 	// resync is why the watcher cannot go on after its cursor, so that it starts over; empty
 	// if it has not been there before.
 	resync thread.Lost

@@ -1,0 +1,223 @@
+// TanStack AI's client, unchanged, with a real server that is killed in between. With HOLDFAST_TANSTACK=all
+// on both stores, killed at PLACES places; otherwise the least of each.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client';
+import { freePort, needsServer, Server, silent } from './client.mjs';
+
+const config = `
+agents:
+  - name: demo
+    tools: [current_time, calculate, wait, lookup, ask_person, update_plan]
+  - name: careful
+    tools: [charge_card]
+    middleware:
+      - toolPermission: { rules: [{ tool: charge_card, then: ask }], default: allow }
+`;
+
+const all = process.env.HOLDFAST_TANSTACK === 'all';
+const kills = Number(process.env.PLACES ?? 1);
+const redis = all && spawnSync('redis-server', ['--version']).status === 0;
+if (all && !redis && process.env.HOLDFAST_REQUIRE_ALL === '1') throw new Error('redis-server is missing');
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-tanstack-'));
+const servers = {};
+let store;
+
+async function serve(url) {
+  const args = ['--config', join(folder, 'holdfast.yaml'), '--demo-delay=2ms', '--demo-journal', join(folder, 'journal')];
+  return new Server(await freePort(), args, url).start();
+}
+
+before(async () => {
+  if (needsServer.skip) return;
+  writeFileSync(join(folder, 'holdfast.yaml'), config);
+  servers.file = await serve();
+  if (!redis) return;
+  const port = await freePort();
+  store = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { stdio: ['ignore', 'pipe', 'ignore'] });
+  await new Promise((done) => store.stdout.on('data', (text) => String(text).includes('Ready to accept') && done()));
+  servers.redis = await serve(`redis://127.0.0.1:${port}`);
+});
+after(async () => {
+  await Promise.all(Object.values(servers).map((server) => server.stop()));
+  store?.kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A test on each store; one that is not often needed only with all. */
+function scenario(name, run, often = true) {
+  if (!often && !all) return;
+  for (const kind of all ? ['file', 'redis'] : ['file']) {
+    const skip = needsServer.skip || (kind === 'redis' && !redis && 'redis-server is missing');
+    test(`${name} (${kind})`, { skip }, async () => {
+      await run(servers[kind]);
+      await silent();
+    });
+  }
+}
+
+const urlOf = (server, agent) => `${server.base}/agents/${agent}/runs`;
+
+/** A page: it names a thread, shows what the server has of it, and joins the run that is under way. */
+function open(server, { agent = 'demo', threadId = randomUUID(), headers, ...more } = {}) {
+  const page = { threadId, agent, errors: [], seen: 0 };
+  page.chat = new ChatClient({
+    threadId,
+    persistence: true,
+    connection: fetchServerSentEvents(urlOf(server, agent), { headers, reconnect: { maxAttempts: 400, delayMs: 10 } }),
+    onError: (error) => page.errors.push(error.message),
+    onStatusChange: (status) => (page.status = status),
+    onRunIdChange: (run) => (page.run = run),
+    onLoadingChange: (loading) => (page.loading = loading),
+    onChunk: () => page.seen++,
+    ...more,
+  });
+  page.chat.attach();
+  return page;
+}
+
+const stored = async (server, { agent, threadId }, rest = '') => (await fetch(`${urlOf(server, agent)}?threadId=${threadId}${rest}`)).json();
+
+/** What a person sees of messages. */
+const shown = (messages) =>
+  JSON.parse(JSON.stringify(messages)).map(({ id, role, parts }) => ({
+    id,
+    role,
+    parts: parts.map(({ type, content, id, toolCallId, name, arguments: args, state, output }) => ({ type, content, id: type === 'tool-call' ? id : undefined, toolCallId, name, args, state, output })),
+  }));
+
+/** Fails unless the page shows what the server has. */
+async function same(server, page) {
+  assert.deepEqual(page.errors, []);
+  assert.deepEqual(shown(page.chat.getMessages()), shown((await stored(server, page)).messages));
+}
+
+const partsOf = (page) => page.chat.getMessages().flatMap(({ parts }) => parts);
+const textOf = (page) => partsOf(page).filter(({ type }) => type === 'text').map(({ content }) => content).join('\n');
+
+/** Waits until something that changes is there. */
+async function until(condition) {
+  for (let n = 0; !condition(); n++) {
+    assert.ok(n < 4000, 'it has not come');
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}
+
+/** Waits until the page shows an answer that is complete. */
+const rests = (page, text) => until(() => page.status === 'ready' && !page.loading && textOf(page).includes(text));
+
+scenario('text, reasoning and tools, and pages of them', async (server) => {
+  const page = open(server);
+  for (const text of ['calculate 6 * 7', 'think about durability']) await page.chat.sendMessage(text);
+  assert.ok(partsOf(page).some(({ type, output }) => type === 'tool-call' && output === 42));
+  assert.ok(partsOf(page).some(({ type }) => type === 'thinking'));
+  await same(server, page);
+  const again = open(server, page);
+  await until(() => again.chat.getMessages().length > 0);
+  await same(server, again);
+  await again.chat.sendMessage('hello there');
+  await same(server, again);
+  const whole = (await stored(server, page)).messages;
+  const last = await stored(server, page, '&limit=2');
+  assert.deepEqual([last.messages, last.page], [whole.slice(-2), { truncated: true, cursor: whole.at(-2).id }]);
+  const first = await stored(server, page, `&limit=100&before=${last.page.cursor}`);
+  assert.deepEqual([first.messages, first.page], [whole.slice(0, -2), { truncated: false }]);
+});
+
+scenario('an approval after a reload', async (server) => {
+  const page = open(server, { agent: 'careful' });
+  await page.chat.sendMessage('charge 1');
+  await same(server, page);
+  const again = open(server, page);
+  await until(() => again.chat.getInterrupts().length > 0);
+  const [asked] = again.chat.getInterrupts();
+  assert.equal(asked.reason, 'tool_call');
+  assert.deepEqual(page.chat.getInterrupts().map(({ id }) => id), [asked.id]);
+  await again.chat.resumeInterrupts([{ interruptId: asked.id, status: 'resolved', payload: { approved: true } }]);
+  assert.deepEqual(partsOf(again).filter(({ type }) => type === 'tool-result').map(({ content }) => content), ['Charged 1.00 EUR.']);
+  await same(server, again);
+});
+
+const pick = { name: 'pick', description: 'Lets the person pick.', inputSchema: { type: 'object' } };
+
+scenario('a tool of the page', async (server) => {
+  const page = open(server, { tools: [pick] });
+  await page.chat.sendMessage('use pick {"of": ["red", "blue"]}');
+  const again = open(server, { ...page, tools: [pick] });
+  await until(() => partsOf(again).some(({ type }) => type === 'tool-call'));
+  const { id, input } = partsOf(again).find(({ type }) => type === 'tool-call');
+  assert.deepEqual(input, { of: ['red', 'blue'] });
+  await again.chat.addToolResult({ toolCallId: id, tool: 'pick', output: { picked: 'red' } });
+  await rests(again, 'Done');
+  assert.deepEqual(shown((await stored(server, again)).messages).at(-1), shown(again.chat.getMessages()).at(-1));
+}, false);
+
+scenario('Stop, and two pages', async (server) => {
+  const page = open(server);
+  void page.chat.sendMessage('plan 40 steps');
+  await until(() => page.seen > 3);
+  const other = open(server, page);
+  await until(() => other.seen > 0 && other.run === page.run);
+  const run = page.run;
+  page.chat.stop();
+  assert.equal((await stored(server, page)).activeRun.runId, run); // it goes on: stop() only stops reading
+  const stopped = await fetch(`${server.base}/threads/${page.threadId}/runs/${run}/cancel`, { method: 'POST' });
+  assert.ok(stopped.ok);
+  await until(() => !other.loading);
+  assert.equal((await stored(server, page)).activeRun, null);
+  await same(server, other);
+  const gone = await fetch(`${urlOf(server, 'demo')}?offset=-1&runId=${randomUUID()}`);
+  assert.equal(gone.status, 404);
+});
+
+scenario('the server is killed in mid-answer', async (server) => {
+  for (let n = 0; n < kills; n++) {
+    const page = open(server, { agent: 'careful' });
+    await page.chat.sendMessage('charge 1');
+    const [{ id }] = page.chat.getInterrupts();
+    const seen = page.seen;
+    // The answer has the tool, which was approved, and words. Without its first event, nothing tells the client that
+    // it can come back.
+    let over = false;
+    const answered = page.chat.resumeInterrupts([{ interruptId: id, status: 'resolved', payload: { approved: true } }]).then(() => (over = true));
+    await until(() => page.seen > seen + n || over);
+    await server.kill();
+    await server.start();
+    const again = open(server, page); // after a reload
+    await answered;
+    await rests(again, 'I made 1 charges');
+    await same(server, page);
+    await same(server, again);
+    assert.equal(partsOf(again).filter(({ type }) => type === 'tool-result').length, 1);
+
+    const long = open(server);
+    const said = long.chat.sendMessage('plan 4 steps').then(() => (long.over = true));
+    await until(() => long.seen > 10 * n || long.over);
+    await server.kill();
+    await server.start();
+    const reloaded = open(server, long);
+    await said;
+    await until(() => reloaded.chat.getMessages().length > 0 && !reloaded.loading);
+    await same(server, reloaded);
+    assert.equal(textOf(long), textOf(reloaded));
+  }
+});
+
+scenario('the server shuts down in mid-answer', async (server) => {
+  const page = open(server, { headers: { 'Holdfast-Resume': '1' } });
+  const said = page.chat.sendMessage('plan 4 steps');
+  await until(() => page.seen > 10);
+  await server.kill('SIGTERM');
+  await server.start();
+  await said;
+  assert.deepEqual(page.errors, []);
+  const reloaded = open(server, page);
+  await until(() => reloaded.chat.getMessages().length > 0 && !reloaded.loading);
+  await same(server, reloaded);
+  assert.equal(textOf(page), textOf(reloaded));
+}, false);
