@@ -28,6 +28,11 @@ agents:
     tools: [calculate, charge_card]
     middleware:
       - toolPermission: { rules: [{ tool: charge_card, then: ask }], default: allow }
+  - name: asking
+    policy: { chat: true }
+    tools: [lookup, calculate, update_plan]
+    middleware:
+      - toolPermission: { rules: [{ tool: calculate, then: ask }], default: allow }
 `;
 
 const freePort = () => new Promise((done) => {
@@ -91,18 +96,33 @@ class Server {
   }
 }
 
-/** Frames checks what pages receive: each is an event as the official schemas have it. */
+/** Checks what pages receive: each frame must be one as the official schemas have it. */
 class Frames {
   count = 0;
-  wrong = [];
+  #wrong = [];
+  #faults;
+  #checked = [];
+
+  constructor(faults) { this.#faults = faults; }
 
   take(text) {
     this.count++;
-    const raw = JSON.parse(text);
-    const { success, data, error } = EventSchemas.safeParse(raw);
-    if (!success) this.wrong.push(`${text}: ${error}`);
-    else for (const path of stripped(raw, data)) this.wrong.push(`${text}: the schema does not know ${path}`);
+    this.#checked.push(Promise.resolve(this.#faults(text)).then((found) => { this.#wrong.push(...found.map((fault) => `${text}: ${fault}`)); }));
   }
+
+  /** What was wrong since the last time. */
+  async faults() {
+    await Promise.all(this.#checked.splice(0));
+    return this.#wrong.splice(0);
+  }
+}
+
+/** What the schemas of AG-UI say against a frame. */
+function faultsOfEvent(text) {
+  const raw = JSON.parse(text);
+  const { success, data, error } = EventSchemas.safeParse(raw);
+  if (!success) return [error];
+  return stripped(raw, data).map((path) => `the schema does not know ${path}`);
 }
 
 function stripped(raw, kept, path = '') {
@@ -157,9 +177,10 @@ async function open(browser, frames, complaints) {
 /**
  * Runs the checks, each with ({ page, server, pages, openTab, dir, complaints }), and ends the
  * process with 1 if one fails: by itself, by a frame that the official schemas do not
- * know, or by a charge that was made twice.
+ * know, or by a charge that was made twice. faults is what such a schema says against a frame,
+ * for pages that are not sent events of AG-UI.
  */
-export async function drive({ home, checks }) {
+export async function drive({ home, checks, faults = faultsOfEvent }) {
   const programs = [process.env.CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean);
   const chromium = programs.find((p) => spawnSync(p, ['--version']).status === 0);
   if (!chromium) {
@@ -174,7 +195,7 @@ export async function drive({ home, checks }) {
   const files = spawn(process.execPath, [fileURLToPath(new URL('serve.mjs', import.meta.url)), '0'], { stdio: ['ignore', 'pipe', 'inherit'], cwd: fileURLToPath(home) });
   const pages = await new Promise((done) => { files.stdout.once('data', (line) => done(String(line).trim())); });
   const browser = launch(chromium);
-  const [frames, complaints] = [new Frames(), []];
+  const [frames, complaints] = [new Frames(faults), []];
   const openTab = () => open(browser, frames, complaints);
   let failed = 0;
   try {
@@ -185,14 +206,15 @@ export async function drive({ home, checks }) {
       const began = Date.now();
       try {
         await check({ page, server, pages, openTab, dir, complaints });
-        assert.deepEqual(frames.wrong, []);
+        assert.deepEqual(await frames.faults(), []);
         server.charges();
         console.log(`ok   ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
       } catch (err) {
         failed++;
         console.log(`FAIL ${name}\n${err.stack}\n${complaints.slice(-3).join('\n')}`);
       }
-      complaints.length = frames.wrong.length = 0;
+      complaints.length = 0;
+      await frames.faults();
     }
     console.log(`${frames.count} frames checked, ${server.charges().size} charges, none made twice`);
   } finally {

@@ -6,43 +6,16 @@
 // A new client is one more of `clients`: its page, and what helps when it does not continue.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from '../vanilla/node_modules/esbuild/lib/main.js';
 import { drive } from './harness.mjs';
+import { Line } from './line.mjs';
 
 const examples = fileURLToPath(new URL('..', import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-survives-'));
 process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
-
-/** Stands between the page and the server, and can cut what passes through it. */
-class Line {
-  #sockets = new Set();
-  #server;
-
-  async to(port) {
-    this.#server = createServer((client) => {
-      const server = connect(port, 'localhost');
-      for (const [socket, other] of [[client, server], [server, client]]) {
-        this.#sockets.add(socket);
-        socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket) && other.destroy()).pipe(other);
-      }
-    });
-    await new Promise((done) => this.#server.listen(0, 'localhost', done));
-    return `http://localhost:${this.#server.address().port}`;
-  }
-
-  cut() {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  close() {
-    this.#server.close();
-    this.cut();
-  }
-}
 
 // --- The clients --------------------------------------------------------------------------
 
