@@ -118,7 +118,7 @@ class Frames {
 }
 
 /** What the schemas of AG-UI say against a frame. */
-function faultsOfEvent(text) {
+export function faultsOfEvent(text) {
   const raw = JSON.parse(text);
   const { success, data, error } = EventSchemas.safeParse(raw);
   if (!success) return [error];

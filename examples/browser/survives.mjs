@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from '../vanilla/node_modules/esbuild/lib/main.js';
-import { drive } from './harness.mjs';
+import { drive, faultsOfEvent } from './harness.mjs';
 import { Line } from './line.mjs';
 
 const examples = fileURLToPath(new URL('..', import.meta.url));
@@ -97,12 +97,52 @@ const assistantUI = (agent, adapters) => components('assistant-ui', (api, thread
   }
   createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat />);`);
 
+const aiSDK = (more = '') => ({
+  ...components('ai-sdk', (api, threadId) => `
+  import { useEffect, useState } from "react";
+  import { createRoot } from "react-dom/client";
+  import { useChat } from "@ai-sdk/react";
+  import { DefaultChatTransport } from "ai";
+  import { resumingFetch } from "${join(examples, '../clients/js/dist/fetch.js')}";
+  const [api, id] = ["${api}/ai-sdk/demo", "${threadId}"];
+  function Chat({ messages: initial }) {
+    const { messages, sendMessage, error } = useChat({ id, messages: initial, resume: true, transport: new DefaultChatTransport({ api${more} }) });
+    const [words, setWords] = useState("");
+    useEffect(() => { window.failed = Boolean(error); }, [error]);
+    const send = (event) => {
+      if (event.key !== "Enter") return;
+      event.preventDefault();
+      void sendMessage({ text: words });
+      setWords("");
+    };
+    return <>
+      {messages.map((m) => <p key={m.id}>{m.parts.map((part) => part.text).join("")}</p>)}
+      <textarea value={words} onChange={(event) => setWords(event.target.value)} onKeyDown={send} />
+    </>;
+  }
+  const { messages } = await (await fetch(\`\${api}/\${id}\`)).json();
+  createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat messages={messages} />);`),
+  reload: '`resume: true`',
+  trouble: async ({ page }) => ((await page.run('window.failed')) ? 'an error' : 'it stops'),
+  remedies: {
+    'continues when the tab is shown again or reloaded': async ({ page }, client, again) => {
+      const shownAgain = async () => {
+        await page.until('window.failed');
+        await page.run("document.dispatchEvent(new Event('visibilitychange'))");
+      };
+      for (const act of [shownAgain, () => page.reload()]) assert.ok(await again(act));
+    },
+  },
+});
+
 const clients = {
   'holdfast-agent': around('new HoldfastAgent({ url, threadId })', 'agent.connectAgent()', '`connectAgent()`'),
   '@ag-ui/client': around('new HttpAgent({ url, threadId })', 'again()', 'an empty list of messages'),
   '@ag-ui/client with our fetch': around('new HttpAgent({ url, threadId, fetch: resumingFetch() })', 'again()', 'an empty list of messages'),
   CopilotKit: copilotKit(),
   'CopilotKit with our fetch': copilotKit('resumeRuns(runtimeUrl)'),
+  'Vercel AI SDK': aiSDK(),
+  'Vercel AI SDK with our fetch': aiSDK(', fetch: resumingFetch()'),
   'assistant-ui': assistantUI('new HttpAgent({ url, threadId })', '({})'),
   'assistant-ui with our agent': assistantUI(
     'new AssistantUIAgent({ url, threadId })',
@@ -144,11 +184,11 @@ async function asked(t, client, api, threadId, harm) {
 const shown = (page) => page.until(whole, 5).then(() => true, () => false);
 
 /** What the table says of a client whose answer was interrupted. */
-async function after(t, client, goesOn) {
-  if (goesOn) return 'continues';
+async function after(t, client, ask) {
+  if (await ask(async () => {})) return 'continues';
   const trouble = await client.trouble(t);
   for (const [words, remedy] of Object.entries(client.remedies)) {
-    await remedy(t, client);
+    await remedy(t, client, ask);
     if (await shown(t.page)) return `${trouble}, and ${words}`;
   }
   return `${trouble}, and the rest is lost`;
@@ -156,7 +196,13 @@ async function after(t, client, goesOn) {
 
 /** Measures a client's three cells. */
 async function measured(t, client, line, api, name) {
-  const cut = await after(t, client, await asked(t, client, api, `${name}-cut`, () => line.cut()));
+  let asks = 0;
+  // Asks for an answer that is harmed, and acts at once.
+  const harmed = (harm) => (act) => asked(t, client, api, `${name}-${asks++}`, async () => {
+    await harm();
+    await act();
+  });
+  const cut = await after(t, client, harmed(async () => line.cut()));
   let reload = client.reload;
   const back = async () => {
     await t.page.reload();
@@ -170,7 +216,7 @@ async function measured(t, client, line, api, name) {
     await t.server.kill();
     await t.server.start();
   };
-  const death = await after(t, client, await asked(t, client, api, `${name}-death`, killed));
+  const death = await after(t, client, harmed(killed));
   return [cut, reload, death === cut && cut !== 'continues' ? 'as a cut' : death];
 }
 
@@ -206,4 +252,6 @@ for (const [name, client] of Object.entries(clients)) {
   };
 }
 
-await drive({ home: pathToFileURL(`${dir}/`), checks });
+// Chunks of the AI SDK are checked by its own transport.
+const faults = (text) => (/"type":"[A-Z]/.test(text) ? faultsOfEvent(text) : []);
+await drive({ home: pathToFileURL(`${dir}/`), checks, faults });
