@@ -1,6 +1,9 @@
 package holdfast
 
-import "github.com/holdfast-agents/holdfast/access"
+import (
+	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/sharedstate"
+)
 
 // Agent is a model with instructions, tools and middleware.
 type Agent struct {
@@ -42,6 +45,8 @@ type Agent struct {
 	// Output is the form of the agent's answers: JSON that fits a schema. Without it an
 	// answer is a text. See [Output].
 	Output *Output
+	// State is what the model is shown of the thread's shared state. Without it, nothing.
+	State *sharedstate.Options
 	// Revision is what tells this version of the agent from another one that Holdfast cannot
 	// see: the options of its middleware, or the code of its tools. It becomes a part of the
 	// agent's revision, a hash which also covers its instructions, models, tools, middleware,

@@ -108,6 +108,14 @@ type ModelRequest struct {
 	// The next request of the thread repeats what stands before them, and what stands behind
 	// them in another place.
 	ContextAt int
+	// State is what the model is shown of the thread's shared state, as JSON on one line; null
+	// if that is nothing. With "all" it is the document, with "paths" an object with a member
+	// for each path: see [sharedstate.Options]. A model shows it behind the history, in front of the
+	// tail, in the words of StateText. A hook may change it for this request.
+	State json.RawMessage
+	// StateTooLarge is how many bytes State would have if that is more than the agent shows;
+	// State is null then.
+	StateTooLarge int
 	// ForwardedProps are the application's parameters. The server reads only the members
 	// holdfast and toolChoice of them.
 	ForwardedProps json.RawMessage

@@ -94,7 +94,7 @@ func (s *windowCall) ask(to, limit int) (said string, size int, err error) {
 	req := *s.req
 	req.Cut = cutSummary
 	req.Instructions, req.Tools, req.Context = []string{s.SummaryPrompt}, nil, nil
-	req.ClientInstructions, req.Output = nil, nil
+	req.ClientInstructions, req.Output, req.State, req.StateTooLarge = nil, nil, nil, 0
 	req.Messages, req.Tail = []holdfast.Message{{ID: "summary", Role: holdfast.RoleUser, Text: asked}}, 0
 	var text strings.Builder
 	var used *holdfast.Usage

@@ -36,7 +36,8 @@ type Agent struct {
 	Models    fallback.Chain
 	Hooks     *hooks.Chain
 	Schema    *thread.Schema
-	Form      *Form // of its answers; nil if any will do
+	Form      *Form   // of its answers; nil if any will do
+	Shared    *Shared // what it does with the shared state; nil if nothing
 	// Tries is how often one of its models is tried for an answer, at most.
 	Tries int
 	// MaxMedia bounds the media of an answer, in bytes of base64; 0 means no bound.
@@ -100,7 +101,10 @@ func (s *Serving) newAgent(a holdfast.Agent) (*Agent, error) {
 	if one.Schema, err = thread.NewSchema(&a); err != nil {
 		return nil, fmt.Errorf("agent %q: %w", a.Name, err)
 	}
-	one.Form, err = newForm(&a)
+	if one.Form, err = newForm(&a); err != nil {
+		return nil, err
+	}
+	one.Shared, err = newShared(&a)
 	return one, err
 }
 

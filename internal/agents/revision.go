@@ -49,6 +49,7 @@ type declaration struct {
 	Toolsets        []string `json:"toolsets,omitempty"`
 	Middleware      []layer  `json:"middleware,omitempty"` // the first is outermost
 	Output          *output  `json:"output,omitempty"`
+	State           *shown   `json:"state,omitempty"`
 	Client          client   `json:"client"`
 	HideToolErrors  bool     `json:"hideToolErrors,omitempty"`
 	Limits          Limits   `json:"limits"`
@@ -98,6 +99,14 @@ type output struct {
 	Schema      any    `json:"schema"`
 }
 
+// shown is a [sharedstate.Options].
+type shown struct {
+	Show     string   `json:"show,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	At       string   `json:"at,omitempty"`
+	MaxBytes int      `json:"maxBytes,omitempty"`
+}
+
 // Revision returns the revision of an agent.
 //
 // The tools that its toolsets list are no part of it, because they change while the server
@@ -130,6 +139,9 @@ func Revision(a *holdfast.Agent, l Limits) string {
 	slices.Sort(d.Toolsets)
 	if o := a.Output; o != nil {
 		d.Output = &output{o.Name, o.Description, meaning(o.Schema)}
+	}
+	if s := a.State; s != nil {
+		d.State = &shown{s.Show, s.Paths, s.At, s.MaxBytes}
 	}
 	return Hash(d)
 }

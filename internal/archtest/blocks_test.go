@@ -33,6 +33,8 @@ var proofs = []struct {
 	{page: "docs/checkpointing.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/prompt-cache.md", language: "go", test: "holdfast.TestDocumentedCode"},
+	{page: "docs/shared-state.md", language: "go", test: "holdfast.TestSharedStatePage"},
+	{page: "docs/shared-state.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},
 	{
 		page:     "docs/middleware/*.md",

@@ -155,7 +155,7 @@ func TestCheckLine(t *testing.T) {
 func TestFileOnThePage(t *testing.T) {
 	const document = `{"openapi": "3.0.3", "paths": {"/items/{item}": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}],
 		"get": {"operationId": "getItem"}, "put": {}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
-	for _, name := range []string{"configuration", "tools", "mcp"} {
+	for _, name := range []string{"configuration", "tools", "mcp", "shared-state"} {
 		page, err := os.ReadFile("../../docs/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

@@ -53,6 +53,11 @@ func (r *agentReader) agent(n *yaml.Node) Agent {
 	})
 	a.at = r.p.object(n, shape.Title, known)
 	r.said(&a, d.d)
+	if a.State != nil {
+		if err := a.State.Validate(); err != nil {
+			r.p.mistake(d.d.at["state"], "state: %v", err)
+		}
+	}
 	one.d.at = maps.Clone(a.at)
 	delete(one.d.at, "name")
 	if at, named := a.at["model"]; named {

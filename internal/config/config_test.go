@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -204,6 +205,11 @@ func TestLoad(t *testing.T) {
 	if o := f.Agents[3].Output; o == nil || o.Name != "answer" ||
 		!strings.HasPrefix(string(o.Schema), `{"type": "object", "properties": {"z"`) || f.Agents[1].Output != nil {
 		t.Errorf("%+v", o)
+	}
+	if s := f.Agents[3].State; s == nil || s.Show != "paths" ||
+		!slices.Equal(s.Paths, []string{"/recipe/title", ""}) || s.At != "end" || s.MaxBytes != 32<<10 ||
+		a.State != nil {
+		t.Errorf("%+v", s)
 	}
 	params, err := json.Marshal(askedOf(t, a.Models[0]).Params)
 	if want := `{"deep":{"on":true},"seed":7,"stop":["a","b"],"temperature":0.2,"user":null}`; err != nil ||

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/testkit/prompttest"
 	"github.com/holdfast-agents/holdfast/middleware"
 	"github.com/holdfast-agents/holdfast/observe"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -79,12 +80,17 @@ func (p *prompts) agent(t *testing.T, model string) holdfast.Agent {
 			More json.RawMessage `json:"more,omitempty"`
 		}
 		var n atomic.Int64
-		return holdfast.NewTool(name, name, func(context.Context, args) (string, error) {
+		return holdfast.NewTool(name, name, func(ctx context.Context, _ args) (string, error) {
 			time.Sleep(d)
-			return fmt.Sprintf("%s %d \xff", name, n.Add(1)), nil // what runs again has another result
+			serial := n.Add(1) // what runs again has another result
+			return fmt.Sprintf("%s %d \xff", name, serial),
+				holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+					return fmt.Appendf(nil, `{ "%s": %d, "text": "</shared_state>" }`, name, serial), nil
+				})
 		}, holdfast.WithEffect(effect))
 	}
-	return holdfast.Agent{Name: "a", Model: m, Instructions: "Be <kind>.", Tools: []holdfast.Tool{
+	shown := &sharedstate.Options{Show: "all"}
+	return holdfast.Agent{Name: "a", Model: m, Instructions: "Be <kind>.", State: shown, Tools: []holdfast.Tool{
 		slow("note", holdfast.EffectIdempotent, 3*time.Millisecond),
 		slow("look", holdfast.EffectPure, 2*time.Millisecond),
 		slow("pay", holdfast.EffectOnce, time.Millisecond),

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -214,6 +215,32 @@ func Stable(req *holdfast.ModelRequest, placed bool) int {
 		return req.ContextPlace()
 	}
 	return len(req.History())
+}
+
+// sharedState is the id of the message that shows the shared state.
+const sharedState = "shared_state"
+
+// ShowState returns the request with the shared state as the first message of its tail, so
+// that the provider's cache holds all before it; the request itself if nothing is shown. It
+// is said in a user's message, because anybody may have written what is in it.
+func ShowState(req *holdfast.ModelRequest) *holdfast.ModelRequest {
+	text := req.StateText()
+	if text == "" {
+		return req
+	}
+	shown, at := *req, len(req.History())
+	shown.State, shown.StateTooLarge = nil, 0
+	said := holdfast.Message{ID: sharedState, Role: holdfast.RoleUser, Text: text}
+	shown.Messages = slices.Insert(slices.Clone(req.Messages), at, said)
+	shown.Tail = len(shown.Messages) - at
+	return &shown
+}
+
+// OnlyState reports whether nothing but the shared state stands behind the history, so that
+// nobody asks anything with it.
+func OnlyState(req *holdfast.ModelRequest) bool {
+	at := len(req.History())
+	return len(req.Messages) == at+1 && req.Messages[at].ID == sharedState
 }
 
 // Arguments returns the arguments of an earlier call as a JSON object, as the model wrote

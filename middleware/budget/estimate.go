@@ -13,7 +13,7 @@ const (
 
 // estimate returns roughly how many tokens the model is sent.
 func estimate(req *holdfast.ModelRequest) int64 {
-	n := 0
+	n := len(req.StateText())
 	for _, text := range req.Instructions {
 		n += len(text)
 	}

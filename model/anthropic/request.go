@@ -379,8 +379,11 @@ func (w *writer) contentOf(i int, m *holdfast.Message) []*content {
 // and what only stands in for a message. It is behind the last mark, so that it does not
 // empty the cache.
 func (w *writer) volatile(from int) {
+	said := len(w.messages)
+	asked := said > 0 && w.messages[said-1].Role == user
 	w.between(from, len(w.req.Messages))
-	if n := len(w.messages); n == 0 || w.messages[n-1].Role == assistant {
+	n := len(w.messages)
+	if n == 0 || w.messages[n-1].Role == assistant || !asked && modelhttp.OnlyState(w.req) {
 		w.add(user, &content{Type: blockText, Text: goOn})
 	}
 }

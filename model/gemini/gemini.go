@@ -99,6 +99,7 @@ func (m *Model) CircuitKey() string { return m.client.CircuitKey() }
 
 // Stream implements [holdfast.Model]. It reads in the caller's goroutine.
 func (m *Model) Stream(ctx context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+	req = modelhttp.ShowState(req)
 	return func(yield func(holdfast.Delta, error) bool) {
 		body, left, err := m.body(req)
 		if err != nil {

@@ -235,8 +235,12 @@ func (w *writer) volatile(from int) {
 	if len(w.req.Context) > 0 {
 		w.add(roleUser, textPart(modelhttp.ContextText(w.req.Context)))
 	}
-	w.between(from, len(w.req.Messages))
-	if n := len(w.contents); n == 0 || w.contents[n-1].Role == roleModel {
+	w.between(from, len(w.req.History()))
+	said := len(w.contents)
+	asked := said > 0 && w.contents[said-1].Role == roleUser
+	w.between(len(w.req.History()), len(w.req.Messages))
+	n := len(w.contents)
+	if n == 0 || w.contents[n-1].Role == roleModel || !asked && modelhttp.OnlyState(w.req) {
 		w.add(roleUser, textPart(goOn))
 	}
 }

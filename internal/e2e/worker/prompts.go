@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast/model/gemini"
 	"github.com/holdfast-agents/holdfast/model/openai"
 	"github.com/holdfast-agents/holdfast/model/responses"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
 // prompted are agents whose models are asked at a fake provider, one for each API, and the
@@ -29,6 +30,7 @@ func (w *worker) prompted(provider string) ([]holdfast.Agent, error) {
 			Name:         name,
 			Model:        m,
 			Instructions: "Be kind, <brief> & exact.",
+			State:        &sharedstate.Options{Show: "all"},
 			Tools:        w.noting(),
 			Middleware:   []holdfast.Middleware{askFirst()},
 		})

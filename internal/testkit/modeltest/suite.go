@@ -37,6 +37,7 @@ func Run(t *testing.T, p Provider) {
 	t.Run("secrets return", s.secrets)
 	t.Run("secrets refused", s.refused)
 	t.Run("same bytes", s.bytes)
+	t.Run("shared state", s.sharedState)
 }
 
 // samples are whole answers.

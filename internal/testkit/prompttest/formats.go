@@ -52,7 +52,23 @@ func (f Format) stable(bare string) string {
 	if context == "" {
 		return strings.TrimRight(bare, "]}")
 	}
-	bare = bare[:strings.Index(bare, context)]
+	return f.upTo(bare, context)
+}
+
+// state is what the shared state begins with. It stands in the tail.
+const state = `\u003cshared_state\u003e`
+
+// withoutState returns a prompt up to the shared state, if that is shown.
+func (f Format) withoutState(bare string) string {
+	if !strings.Contains(bare, state) {
+		return bare
+	}
+	return f.upTo(bare, state)
+}
+
+// upTo returns a prompt up to the part that begins with a text.
+func (f Format) upTo(bare, text string) string {
+	bare = bare[:strings.Index(bare, text)]
 	for _, opening := range map[Format][]string{
 		OpenAI: {`{"role":"user","content":"`},
 		Responses: {`{"type":"message","role":"user","content":[{"type":"input_text","text":"`,

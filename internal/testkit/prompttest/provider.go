@@ -116,7 +116,13 @@ func (p *Provider) note(thread, bare string) (serial int) {
 	}
 	p.answers++
 	p.counts.Requests++
-	now := &asked{stable: p.Format.stable(bare), kills: p.kills, said: said(bare), bare: strings.TrimRight(bare, "]}")}
+	shown := p.Format.withoutState(bare)
+	now := &asked{
+		stable: p.Format.stable(shown),
+		kills:  p.kills,
+		said:   said(shown),
+		bare:   strings.TrimRight(shown, "]}"),
+	}
 	if last := p.threads[thread]; last != nil {
 		if last.said == now.said && !strings.HasSuffix(last.bare, last.said+`"`) &&
 			!strings.HasSuffix(last.bare, last.said) {

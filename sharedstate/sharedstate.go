@@ -1,0 +1,69 @@
+// Package sharedstate describes what an agent does with the document that the application and the
+// agent share: the shared state of AG-UI. It is a leaf.
+package sharedstate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Options say what an agent does with the shared state. The zero value does nothing.
+type Options struct {
+	// Show is what of the document the model is shown with each request: "all", "paths" for
+	// the values at Paths only, or "none" (default).
+	Show string
+	// Paths are JSON Pointers to what is shown, such as "/recipe/title". A place that the
+	// document does not have is left out.
+	Paths []string
+	// At is where in the prompt it stands: "end" (default), behind the history, where it cuts
+	// no provider's cache of the prompt. There is no other place yet.
+	At string
+	// MaxBytes bounds what is shown, as JSON on one line; 0 means 16 KiB. Of more the model is
+	// only told how many bytes there are.
+	MaxBytes int
+}
+
+// The values of Show.
+const (
+	showAll   = "all"
+	showPaths = "paths"
+	showNone  = "none"
+)
+
+// Validate says what is wrong with them.
+func (s *Options) Validate() error {
+	switch s.Show {
+	case "", showAll, showPaths, showNone:
+	default:
+		return fmt.Errorf("show cannot be %q; it is all, paths or none", s.Show)
+	}
+	switch listed := s.Show == showPaths; {
+	case listed && len(s.Paths) == 0:
+		return errors.New("show: paths needs paths, the JSON Pointers to what is shown")
+	case !listed && len(s.Paths) > 0:
+		return errors.New("paths are only for show: paths")
+	case s.At != "" && s.At != "end":
+		return fmt.Errorf("at cannot be %q; it is end", s.At)
+	case s.MaxBytes < 0:
+		return errors.New("maxBytes must not be negative")
+	}
+	for _, p := range s.Paths {
+		if !isPointer(p) {
+			return fmt.Errorf("the path %q is no JSON Pointer; write one like /recipe/title", p)
+		}
+	}
+	return nil
+}
+
+// isPointer reports whether a text is a JSON Pointer.
+func isPointer(text string) bool {
+	if text != "" && text[0] != '/' {
+		return false
+	}
+	for at := range len(text) {
+		if text[at] == '~' && (at+1 == len(text) || text[at+1] != '0' && text[at+1] != '1') {
+			return false
+		}
+	}
+	return true
+}
