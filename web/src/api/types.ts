@@ -41,6 +41,7 @@ export interface ThreadInfo {
 
 export interface ThreadList {
   readonly threads: readonly ThreadInfo[];
+  readonly next?: string;
 }
 
 /** A process that has run a run. */
