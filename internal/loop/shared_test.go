@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -51,4 +53,44 @@ func TestStateComesFromTheFeed(t *testing.T) {
 			t.Errorf("the state is not shown: %v", events)
 		}
 	})
+}
+
+// TestModelSeesWhatToolsStore: each request has the shared state as the calls before it have left it, for
+// an agent that asks for it, and for no other.
+func TestModelSeesWhatToolsStore(t *testing.T) {
+	for name, c := range map[string]struct {
+		show *sharedstate.Options
+		want []string
+	}{
+		"all":     {&sharedstate.Options{Show: "all"}, []string{`{"by":"page"}`, `{"by":"tool"}`}},
+		"nothing": {nil, []string{"", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var seen []string
+			says := looptest.Say(looptest.Calls("sign", `{}`), holdfast.Delta{Text: "done"})
+			agent := holdfast.Agent{
+				Name:  "a",
+				State: c.show,
+				Model: holdfast.ModelFunc(func(ctx context.Context,
+					req *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					seen = append(seen, string(req.State))
+					return says.Stream(ctx, req)
+				}),
+				Tools: []holdfast.Tool{looptest.Tool("sign", holdfast.EffectPure,
+					func(ctx context.Context) (string, error) {
+						return "signed", holdfast.UpdateState(ctx, func(json.RawMessage) (json.RawMessage, error) {
+							return json.RawMessage(`{"by":"tool"}`), nil
+						})
+					})},
+			}
+			e := looptest.Start(t, memstore.New(), nil, agent)
+			in := looptest.RunInput("t", "r1", looptest.UserSays("u1", "go"))
+			in.State = json.RawMessage(`{"by":"page"}`)
+			reply, err := e.Owner.Post(t.Context(), looptest.Alice, "", in)
+			looptest.Succeeded(t, looptest.Collect(t, reply, err))
+			if !slices.Equal(seen, c.want) {
+				t.Errorf("the model has seen %q, want %q", seen, c.want)
+			}
+		})
+	}
 }
