@@ -35,6 +35,7 @@ import (
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/offline"
 	"github.com/holdfast-agents/holdfast/server"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/web"
 )
@@ -110,6 +111,7 @@ func config(w Warehouse, registry *prometheus.Registry) (server.Config, error) {
 		Instructions: "You order what people ask for.",
 		Model:        model,
 		Tools:        []holdfast.Tool{PlaceOrder(w)},
+		State:        &sharedstate.Options{Show: "paths", Paths: []string{"/basket"}}, // what the page shows
 		Middleware: []holdfast.Middleware{
 			redaction.New(redaction.Options{}),
 			middleware.CircuitBreaker(middleware.CircuitBreakerOptions{}),
