@@ -66,25 +66,27 @@ func TestBodies(t *testing.T) {
 
 // TestBadBodies: what is refused, and where it is wrong.
 func TestBadBodies(t *testing.T) {
-	user := func(rest string) string { return `{"id":"t","messages":[{"id":"u","role":"user",` + rest + `}]}` }
+	messages := func(list string) string { return `{"id":"t","messages":[` + list + `]}` }
+	user := func(rest string) string { return messages(`{"id":"u","role":"user",` + rest + `}`) }
+	const empty = `{"id":"u","role":"user","parts":[]}`
 	for body, field := range map[string]string{
-		``:                           "",
-		`[]`:                         "",
-		`{"id":"t"`:                  "",
-		`{"messages":[]}`:            "id",
-		`{"id":""}`:                  "id",
-		`{"id":7}`:                   "id",
-		`{"id":"t","messages":{}}`:   "messages",
-		`{"id":"t","Messages":[]}`:   "Messages",
-		`{"id":"t","id":"t"}`:        "id",
-		`{"id":"t","trigger":"now"}`: "trigger",
-		`{"id":"t","messages":[{"role":"user","parts":[]}]}`:                                              "messages[0].id",
-		`{"id":"t","messages":[{"id":"u","role":"bot","parts":[]}]}`:                                      "messages[0].role",
-		`{"id":"t","messages":[{"id":"u","role":"user","parts":[]},{"id":"u","role":"user","parts":[]}]}`: "messages[1].id",
-		`{"id":"t","messages":[{"id":"u","role":"assistant","parts":[{"type":"tool-x","state":"a"}]}]}`:   "messages[0].parts",
-		user(`"parts":[{"type":"file","mediaType":"image/png","url":"data:image/png"}]`):                  "messages[0].parts[0].url",
-		user(`"parts":[{"type":"file","mediaType":"image/png","url":"somewhere"}]`):                       "messages[0].parts[0].url",
-		user(`"parts":[{"type":7}]`): "messages[0].parts[0].type",
+		``:                                     "",
+		`[]`:                                   "",
+		`{"id":"t"`:                            "",
+		`{"messages":[]}`:                      "id",
+		`{"id":""}`:                            "id",
+		`{"id":7}`:                             "id",
+		`{"id":"t","messages":{}}`:             "messages",
+		`{"id":"t","Messages":[]}`:             "Messages",
+		`{"id":"t","id":"t"}`:                  "id",
+		`{"id":"t","trigger":"now"}`:           "trigger",
+		messages(`{"role":"user","parts":[]}`): "messages[0].id",
+		messages(`{"id":"u","role":"bot","parts":[]}`):                                    "messages[0].role",
+		messages(empty + "," + empty):                                                     "messages[1].id",
+		messages(`{"id":"u","role":"assistant","parts":[{"type":"tool-x","state":"a"}]}`): "messages[0].parts",
+		user(`"parts":[{"type":"file","mediaType":"image/png","url":"data:image/png"}]`):  "messages[0].parts[0].url",
+		user(`"parts":[{"type":"file","mediaType":"image/png","url":"somewhere"}]`):       "messages[0].parts[0].url",
+		user(`"parts":[{"type":7}]`):                                                      "messages[0].parts[0].type",
 		user(`"parts":[` + strings.Repeat(`{"type":"text","text":""},`, maxParts) +
 			`{"type":"text"}]`): "messages[0].parts",
 		`{"id":"t","resume":[{"interruptId":"i","status":"maybe"}]}`: "resume[0].status",

@@ -153,8 +153,10 @@ func TestCheckLine(t *testing.T) {
 
 // TestFileOnThePage: the agents files on these pages are valid.
 func TestFileOnThePage(t *testing.T) {
-	const document = `{"openapi": "3.0.3", "paths": {"/items/{item}": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}],
-		"get": {"operationId": "getItem"}, "put": {}}, "/items/{item}/price": {"put": {"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]}}}}`
+	const item = `"parameters": [{"name": "item", "in": "path", "required": true, "schema": {"type": "string"}}]`
+	const document = `{"openapi": "3.0.3", "paths": {
+		"/items/{item}": {` + item + `, "get": {"operationId": "getItem"}, "put": {}},
+		"/items/{item}/price": {"put": {` + item + `}}}}`
 	for _, name := range []string{"configuration", "tools", "mcp", "shared-state"} {
 		page, err := os.ReadFile("../../docs/" + name + ".md")
 		if err != nil {

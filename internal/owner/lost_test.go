@@ -34,23 +34,7 @@ func (b *belated) Find(ctx context.Context, q store.Query) ([]store.Found, error
 func TestTakenByOthers(t *testing.T) {
 	t.Parallel()
 	db := &belated{Store: memstore.New()}
-	for _, process := range []string{"me", "dead"} {
-		c := &store.Commit{
-			Key:     store.ThreadKey{Thread: process},
-			ID:      process,
-			Expect:  store.Position{Next: 1},
-			Process: process,
-		}
-		if err := db.Commit(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Announce(t.Context(), process, time.Minute); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.Retire(t.Context(), "dead"); err != nil {
-		t.Fatal(err)
-	}
+	owning(t, db, "me", "dead")
 	for i := range 300 {
 		db.lost = append(db.lost, store.ThreadKey{Thread: fmt.Sprint(i)})
 	}

@@ -29,12 +29,10 @@ func (l *looked) Owned(ctx context.Context) ([]store.OwnedThread, error) {
 	return l.Store.Owned(ctx)
 }
 
-// TestSweepReads: a sweep reads the threads of those who do not live, for as long as others may come
-// before it, and its own process's if one may have been left; all of them only now and then.
-func TestSweepReads(t *testing.T) {
-	t.Parallel()
-	db := &looked{Store: memstore.New()}
-	for _, process := range []string{"me", "lives", "dead"} {
+// owning has processes live that own a thread each, except for "dead", which has left its own.
+func owning(t *testing.T, db store.Store, processes ...string) {
+	t.Helper()
+	for _, process := range processes {
 		c := &store.Commit{
 			Key:     store.ThreadKey{Thread: process},
 			ID:      process,
@@ -51,6 +49,14 @@ func TestSweepReads(t *testing.T) {
 	if err := db.Retire(t.Context(), "dead"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestSweepReads: a sweep reads the threads of those who do not live, for as long as others may come
+// before it, and its own process's if one may have been left; all of them only now and then.
+func TestSweepReads(t *testing.T) {
+	t.Parallel()
+	db := &looked{Store: memstore.New()}
+	owning(t, db, "me", "lives", "dead")
 	var mu sync.Mutex
 	var taken []string
 	left := true

@@ -1,27 +1,16 @@
 // The Vercel AI SDK, unchanged, with a real server that is killed in between. With HOLDFAST_AISDK=all
 // (make ai-sdk) on both stores, in all versions, killed at PLACES places; otherwise the least of each.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import * as v7 from 'ai';
 import * as v5 from 'ai-v5';
 import * as v6 from 'ai-v6';
-import { freePort, needsServer, resumingFetch, Server, silent } from './client.mjs';
+import { needsServer, resumingFetch, silent } from './client.mjs';
+import { agents, onStores } from './stores.mjs';
 
-const config = `
-agents:
-  - name: demo
-    tools: [current_time, calculate, wait, lookup, ask_person, update_plan]
-  - name: careful
-    tools: [charge_card]
-    middleware:
-      - toolPermission: { rules: [{ tool: charge_card, then: ask }], default: allow }
-  - name: asking
+const config = `${agents}  - name: asking
     tools: [calculate]
     middleware:
       - toolPermission: { rules: [{ tool: calculate, then: ask }], default: allow }
@@ -29,44 +18,7 @@ agents:
 
 const all = process.env.HOLDFAST_AISDK === 'all';
 const kills = Number(process.env.PLACES ?? 1);
-const redis = all && spawnSync('redis-server', ['--version']).status === 0;
-if (all && !redis && process.env.HOLDFAST_REQUIRE_ALL === '1') throw new Error('redis-server is missing');
-const folder = mkdtempSync(join(tmpdir(), 'holdfast-aisdk-'));
-const servers = {};
-let store;
-
-async function serve(url) {
-  const args = ['--config', join(folder, 'holdfast.yaml'), '--demo-delay=2ms', '--demo-journal', join(folder, 'journal')];
-  return new Server(await freePort(), args, url).start();
-}
-
-before(async () => {
-  if (needsServer.skip) return;
-  writeFileSync(join(folder, 'holdfast.yaml'), config);
-  servers.file = await serve();
-  if (!redis) return;
-  const port = await freePort();
-  store = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { stdio: ['ignore', 'pipe', 'ignore'] });
-  await new Promise((done) => store.stdout.on('data', (text) => String(text).includes('Ready to accept') && done()));
-  servers.redis = await serve(`redis://127.0.0.1:${port}`);
-});
-after(async () => {
-  await Promise.all(Object.values(servers).map((server) => server.stop()));
-  store?.kill();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-/** A test on each store; one that is not often needed only with all. */
-function scenario(name, run, often = true) {
-  if (!often && !all) return;
-  for (const kind of all ? ['file', 'redis'] : ['file']) {
-    const skip = needsServer.skip || (kind === 'redis' && !redis && 'redis-server is missing');
-    test(`${name} (${kind})`, { skip }, async (t) => {
-      await run(servers[kind], t);
-      await silent();
-    });
-  }
-}
+const { servers, scenario } = onStores(config, all, silent);
 
 /** What a page keeps of a chat. */
 class State {

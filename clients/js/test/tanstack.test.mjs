@@ -1,65 +1,14 @@
 // TanStack AI's client, unchanged, with a real server that is killed in between. With HOLDFAST_TANSTACK=all
 // on both stores, killed at PLACES places; otherwise the least of each.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, test } from 'node:test';
 import { ChatClient, fetchServerSentEvents } from '@tanstack/ai-client';
-import { freePort, needsServer, Server, silent } from './client.mjs';
-
-const config = `
-agents:
-  - name: demo
-    tools: [current_time, calculate, wait, lookup, ask_person, update_plan]
-  - name: careful
-    tools: [charge_card]
-    middleware:
-      - toolPermission: { rules: [{ tool: charge_card, then: ask }], default: allow }
-`;
+import { silent } from './client.mjs';
+import { agents, onStores } from './stores.mjs';
 
 const all = process.env.HOLDFAST_TANSTACK === 'all';
 const kills = Number(process.env.PLACES ?? 1);
-const redis = all && spawnSync('redis-server', ['--version']).status === 0;
-if (all && !redis && process.env.HOLDFAST_REQUIRE_ALL === '1') throw new Error('redis-server is missing');
-const folder = mkdtempSync(join(tmpdir(), 'holdfast-tanstack-'));
-const servers = {};
-let store;
-
-async function serve(url) {
-  const args = ['--config', join(folder, 'holdfast.yaml'), '--demo-delay=2ms', '--demo-journal', join(folder, 'journal')];
-  return new Server(await freePort(), args, url).start();
-}
-
-before(async () => {
-  if (needsServer.skip) return;
-  writeFileSync(join(folder, 'holdfast.yaml'), config);
-  servers.file = await serve();
-  if (!redis) return;
-  const port = await freePort();
-  store = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { stdio: ['ignore', 'pipe', 'ignore'] });
-  await new Promise((done) => store.stdout.on('data', (text) => String(text).includes('Ready to accept') && done()));
-  servers.redis = await serve(`redis://127.0.0.1:${port}`);
-});
-after(async () => {
-  await Promise.all(Object.values(servers).map((server) => server.stop()));
-  store?.kill();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-/** A test on each store; one that is not often needed only with all. */
-function scenario(name, run, often = true) {
-  if (!often && !all) return;
-  for (const kind of all ? ['file', 'redis'] : ['file']) {
-    const skip = needsServer.skip || (kind === 'redis' && !redis && 'redis-server is missing');
-    test(`${name} (${kind})`, { skip }, async () => {
-      await run(servers[kind]);
-      await silent();
-    });
-  }
-}
+const { scenario } = onStores(agents, all, silent);
 
 const urlOf = (server, agent) => `${server.base}/agents/${agent}/runs`;
 
