@@ -88,15 +88,14 @@ func (s *Store) Post(ctx context.Context, key store.ThreadKey, item store.InboxI
 		return err
 	}
 	tag := tag(key)
-	channel, own := s.keys.inboxChannel(), s.keys.ownInboxes()
-	switch {
-	case s.watchers.shards != nil:
-		channel = "" // the script cannot publish on a channel of another shard
-	case isCluster(s.client):
-		own = "" // it would go to all nodes, and only the listeners at this one are counted
+	channel := s.keys.inboxChannel()
+	if isCluster(s.client) {
+		// The script can neither publish on a channel of another shard nor count the listeners at all nodes.
+		channel = ""
 	}
 	args := []any{
-		layoutText, item.ID, s.values.encode(nil, item.ID, item.Data), tag, channel, own, s.keys.database,
+		layoutText, item.ID, s.values.encode(nil, item.ID, item.Data), tag, channel, s.keys.ownInboxes(),
+		s.keys.database,
 	}
 	reply := s.replicas.script(ctx, s.scripts.post, []string{s.keys.thread(tag), s.keys.inbox(tag)}, args...)
 	n, err := codeOf(reply, 0)

@@ -106,8 +106,8 @@ func codeOf(reply *redis.Cmd, place int) (int, error) {
 // postLua adds an inbox item, and says so on the channel of the process that owns the thread; if
 // nobody hears that, on the one that everybody listens to. KEYS: thread, inbox. ARGV: layout, id,
 // data, tag, that channel, and what the names of the owners' channels begin and end with. Without that
-// channel nobody is told, and without that beginning no owner is. Returns 0, 1 for an unknown thread, 6
-// for one that is too new; then the owner, which is empty if there is none.
+// channel nobody is told. Returns 0, 1 for an unknown thread, 6 for one that is too new; then the owner,
+// which is empty if there is none.
 const postLua = `
 local head = redis.call('HMGET', KEYS[1], 'f', 'h')
 if not head[2] then return { 1, '' } end
@@ -129,7 +129,7 @@ if redis.call('HEXISTS', KEYS[2], ARGV[2]) == 1 then return { 0, owner } end
 local number = redis.call('HINCRBY', KEYS[1], 'i', 1)
 redis.call('HSET', KEYS[2], ARGV[2], number .. ':' .. ARGV[3])
 if ARGV[5] == '' then return { 0, owner } end
-local heard = owner ~= '' and ARGV[6] ~= '' and redis.pcall('PUBLISH', ARGV[6] .. owner .. ARGV[7], ARGV[4])
+local heard = owner ~= '' and redis.pcall('PUBLISH', ARGV[6] .. owner .. ARGV[7], ARGV[4])
 if type(heard) ~= 'number' or heard == 0 then redis.call('PUBLISH', ARGV[5], ARGV[4]) end
 return { 0, owner }
 `

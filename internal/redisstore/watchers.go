@@ -36,7 +36,8 @@ type watchers struct {
 	// that channel is heard.
 	news   func(text string)
 	joined func()
-	// shards are nil outside of a cluster. elders belong to them.
+	// shards are nil outside of a cluster, and in one whose shards have no channels. elders are of any
+	// cluster.
 	shards *shards
 	elders *elders
 	// everywhere means that threads are asked to publish on their ordinary channels; only ask uses it.
@@ -87,27 +88,24 @@ func (w *watchers) announced(process string) {
 	w.change()
 }
 
+// ownChannel returns that channel; "" before the process is announced.
+func (w *watchers) ownChannel() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.own
+}
+
 // listenToOwn subscribes to that channel, and reports whether it has.
 func (w *watchers) listenToOwn(ctx context.Context) bool {
-	w.mu.Lock()
-	own := w.own
-	w.mu.Unlock()
-	switch {
-	case own == "":
-		return false
-	case w.shards != nil:
-		return w.shards.subscribe(ctx, own) == nil
-	}
-	return w.pubsub.Subscribe(ctx, own) == nil
+	own := w.ownChannel()
+	return own != "" && w.pubsub.Subscribe(ctx, own) == nil
 }
 
 // channels are those that everybody listens to, and the process's own.
 func (w *watchers) channels() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	all := []string{w.keys.inboxChannel(), w.keys.peersChannel()}
-	if w.own != "" && w.shards == nil {
-		all = append(all, w.own)
+	if own := w.ownChannel(); own != "" {
+		all = append(all, own)
 	}
 	return all
 }
@@ -211,9 +209,7 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-w.changed:
 		case <-tick.C:
 		}
-		if !own || w.shards != nil { // of which another node may have the channel by now
-			own = w.listenToOwn(ctx)
-		}
+		own = own || w.listenToOwn(ctx)
 		if w.shards != nil {
 			w.atShards(ctx)
 		}
@@ -231,9 +227,12 @@ func (w *watchers) ask(ctx context.Context) {
 	}
 }
 
-// atShards subscribes to what is lost, and decides how threads are asked. If they are to publish
-// everywhere and were not before, all are asked again.
+// atShards subscribes to what is lost, and to the process's own channel where that is by now, and decides
+// how threads are asked. If they are to publish everywhere and were not before, all are asked again.
 func (w *watchers) atShards(ctx context.Context) {
+	if own := w.ownChannel(); own != "" {
+		_ = w.shards.subscribe(ctx, own) // if this fails, posts go to all processes until the next tick
+	}
 	for _, channel := range w.shards.lost() {
 		// If this fails, the channel stays lost until the next tick.
 		_ = w.shards.subscribe(ctx, channel)
@@ -302,15 +301,20 @@ func (w *watchers) askFor(ctx context.Context, tag string) {
 	w.heard(channel, "")
 }
 
-// post says that something was posted to a thread of a process, in a cluster whose shards have
-// channels, or to all processes if it does not listen to its own.
+// post says in a cluster that something was posted to a thread of a process, or says it to all processes if
+// that one may not listen to its own channel. Only shards count all listeners of a channel.
 func (w *watchers) post(ctx context.Context, process, tag string) error {
-	if process != "" {
-		if n, err := w.client.SPublish(ctx, w.keys.ownInbox(process), tag).Result(); err == nil && n > 0 {
+	channel := w.keys.inboxChannel()
+	switch own := w.keys.ownInbox(process); {
+	case process == "":
+	case w.shards != nil:
+		if n, err := w.client.SPublish(ctx, own, tag).Result(); err == nil && n > 0 {
 			return nil
 		}
+	case !w.elders.look(ctx):
+		channel = own
 	}
-	return w.client.Publish(ctx, w.keys.inboxChannel(), tag).Err()
+	return w.client.Publish(ctx, channel, tag).Err()
 }
 
 // inCluster returns 1 if the process looks at what threads are asked of their shards, else 0.

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
@@ -11,25 +12,27 @@ import (
 // The version before publishes the commits of a thread on its ordinary channel alone, and only until w.
 // So as long as one of its processes lives, a thread is asked by w, and then every version publishes it
 // there, where all watchers listen. Otherwise it is asked by W. Each process says beside its lease, in
-// "shards:PROCESS", that it looks at W.
+// "shards:PROCESS", that it looks at W; it also listens to the channel of what is posted to its threads, which
+// the version before does not.
 
 const (
-	// eldersEvery is how often it is looked who has not said it, while threads are watched.
+	// eldersEvery is how often it is looked who has not said it, while threads are watched or posted to.
 	eldersEvery = 10 * time.Second
 	// eldersAfter is how long it is looked every eldersSoon after a process has come, which says that it
 	// listens before it has a lease.
 	eldersAfter, eldersSoon = 10 * time.Second, time.Second
 )
 
-// elders knows whether there are processes of the version before. Only the goroutine that asks threads
-// uses it, except for came.
+// elders knows whether there are processes of the version before. All methods may be called concurrently.
 type elders struct {
 	client redis.UniversalClient
 	keys   []string
 	script *redis.Script
 
 	arrival chan struct{} // a process has come
-	arrived clock.Moment  // when the last one has
+
+	mu      sync.Mutex   // held while one looks, so that others wait for what it sees
+	arrived clock.Moment // when the last one has come
 	looked  clock.Moment
 	present bool
 }
@@ -54,6 +57,8 @@ func (e *elders) came() {
 // look reports whether there is one, as it was a few seconds ago at most. If that is not known, there
 // may be.
 func (e *elders) look(ctx context.Context) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	select {
 	case <-e.arrival:
 		e.arrived, e.looked = clock.Now(), clock.Moment{}

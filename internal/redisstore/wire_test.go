@@ -276,7 +276,7 @@ func (w *watched) advance(everywhere, atShards int) {
 }
 
 // testNoShards: in a cluster that has no channels of shards, or does not allow them, everything goes over
-// the ordinary ones.
+// the ordinary ones, and posts still go to the owner only.
 func testNoShards(t *testing.T, nodes []*redistest.Server, open func() *Store) {
 	for _, node := range nodes {
 		node.Command(t, "acl", "setuser", "default", "-ssubscribe", "-spublish")
@@ -288,8 +288,25 @@ func testNoShards(t *testing.T, nodes []*redistest.Server, open func() *Store) {
 	}
 	key := ownedThread(t, here, "of there", "there")
 	heard := posts(t, there, key)
-	newCounter(t, here, here.keys.inboxChannel()).want(1, 0, func() { post(t, here, key, "p") })
+	c, own := newCounter(t, here, here.keys.inboxChannel()), here.keys.ownInbox("there")
+	wait.Until(t, "the owner to listen", func() bool {
+		var n atomic.Int64
+		c.each(func(node *redis.Client) error {
+			counts, err := node.PubSubNumSub(t.Context(), own).Result()
+			n.Add(counts[own])
+			return err
+		})
+		return n.Load() == 1
+	})
+	c.want(0, 0, func() { post(t, here, key, "p") })
 	wantWake(t, heard, "a post")
+	elder := redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMicro()), Member: "earlier"}
+	if err := here.client.ZAdd(t.Context(), here.keys.leases(), elder).Err(); err != nil {
+		t.Fatal(err)
+	}
+	here.peers.heard(newsCame)
+	c.want(1, 0, func() { post(t, here, key, "q") })
+	wantWake(t, heard, "a post while a process may listen only to that of all")
 	w := newWatched(t, here, there)
 	wait.Until(t, "the thread to publish", func() bool {
 		return here.client.HExists(t.Context(), here.keys.thread(tag(w.key)), fieldWatched).Val()
