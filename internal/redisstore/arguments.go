@@ -1,10 +1,10 @@
 package redisstore
 
 import (
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
@@ -94,12 +94,24 @@ func (s *calls) commit(tag string, c *store.Commit, listings []store.Listing) ca
 	if v.listed == 1 {
 		a.place(s.keys.history(tag))
 	}
-	a.list[0] = fmt.Sprint(layout, s.clock.Stamp().UnixMilli(), repeated, c.InboxSeen, inboxAt, v.listed, entry,
-		hasState, len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept, c.Trim,
-		a.fields(c, s.values, listings), len(c.Forget), inCluster(s.cluster, c))
+	a.list[0] = numbers(layout, int(s.clock.Stamp().UnixMilli()), repeated, int(c.InboxSeen), inboxAt, v.listed,
+		int(entry), hasState, len(c.Messages), v.voids, v.cleared, v.intents, recent, v.put, v.deleted, v.kept,
+		int(c.Trim), a.fields(c, s.values, listings), len(c.Forget), inCluster(s.cluster, c))
 	a.list[1] = appendPosition(nil, c.Expect)
 	a.list[2] = appendHead(nil, c, next)
 	return call{script: s.scripts.commit, keys: a.keys, args: a.list}
+}
+
+// numbers writes an argument that is numbers.
+func numbers(list ...int) []byte {
+	b := make([]byte, 0, 4*len(list)+16)
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return b
 }
 
 // add adds arguments.
@@ -165,7 +177,7 @@ func (a *arguments) kind(k store.Kind, n int) (listed int) {
 	if k == store.KindCheckpoint {
 		listed = 1
 	}
-	a.add(fmt.Sprint(a.place(a.names.values(a.tag, k)), listed, n))
+	a.add(numbers(a.place(a.names.values(a.tag, k)), listed, n))
 	return listed
 }
 
@@ -232,7 +244,7 @@ func (s *calls) valueArgs(a *arguments, c *store.Commit) (v valueNumbers) {
 		}
 	}
 	if len(places) > 0 {
-		a.add(fmt.Sprint(places))
+		a.add(numbers(places...))
 	}
 	v.intents = a.intents(s.values, c)
 	values := map[store.Kind][]any{}

@@ -34,6 +34,13 @@ type Checkpoint struct {
 	State *State `json:"state"`
 }
 
+// storedCheckpoint is the JSON of a checkpoint. As a member with a method of its own, the state
+// would be written and then read once more.
+type storedCheckpoint struct {
+	*Checkpoint
+	State storedState `json:"state"`
+}
+
 // DecodeCheckpoint reads a stored checkpoint, in this format or an earlier one. It
 // returns ErrUnreadable, ErrNegative, or [store.ErrVersionTooNew].
 func DecodeCheckpoint(data []byte) (*Checkpoint, error) {
@@ -97,7 +104,8 @@ func PutCheckpoint(c *store.Commit, st *State, cp Checkpoint, now time.Time, kee
 	st.LastCheckpoint = checkpointID(st.Checkpoints)
 	took(&st.Tended, st.Checkpoints, now, keep)
 	cp.Format, cp.ID, cp.CreatedAt, cp.ETag, cp.State = st.Format, st.LastCheckpoint, now, c.ID, st
-	c.Put = append(c.Put, store.Value{Kind: store.KindCheckpoint, ID: cp.ID, Data: MustJSON(cp)})
+	c.Put = append(c.Put, store.Value{Kind: store.KindCheckpoint, ID: cp.ID,
+		Data: MustJSON(storedCheckpoint{&cp, st.stored()})})
 	if keep <= 0 {
 		return &cp
 	}
