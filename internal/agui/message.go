@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // Message is a message on the wire. Content is a JSON string, a list of parts or, for
@@ -44,7 +45,20 @@ type Function struct {
 }
 
 // DecodeMessage reads one message.
-func DecodeMessage(data []byte) (Message, error) {
+func DecodeMessage(data []byte) (Message, error) { return DecodeStored(bytes.Clone(data)) }
+
+// DecodeStored reads one message that shares memory with data, which must not change any more.
+// Messages as [Message.AppendJSON] writes them are read without encoding/json.
+func DecodeStored(data []byte) (Message, error) {
+	if m, ok := readPlain(data); ok {
+		m.normalize()
+		return m, nil
+	}
+	return decodeMessage(data)
+}
+
+// decodeMessage reads a message, however it is written.
+func decodeMessage(data []byte) (Message, error) {
 	var m Message
 	if err := json.Unmarshal(data, &m); err != nil {
 		return m, fmt.Errorf("decode a message: %w", err)
@@ -178,16 +192,26 @@ func (m *Message) Domain() (holdfast.Message, error) {
 	}
 	switch content[0] {
 	case '"':
-		if err := json.Unmarshal(content, &d.Text); err != nil {
-			return d, fmt.Errorf("the content cannot be read: %w", err)
-		}
-		return d, nil
+		var err error
+		d.Text, err = textOf(content)
+		return d, err
 	case '[':
 		var err error
 		d.Parts, err = parts(content)
 		return d, err
 	}
 	return d, fmt.Errorf("the content is neither text nor a list of parts")
+}
+
+func textOf(content []byte) (string, error) {
+	if text, ok := strictjson.ReadString(content); ok {
+		return text, nil
+	}
+	var text string
+	if err := json.Unmarshal(content, &text); err != nil {
+		return text, fmt.Errorf("the content cannot be read: %w", err)
+	}
+	return text, nil
 }
 
 func parts(content []byte) ([]holdfast.Part, error) {

@@ -66,31 +66,19 @@ func (in *RunAgentInput) readMessages(list []byte, n int) error {
 // read sets what a value says that has messageShape.
 func (m *Message) read(value []byte) error {
 	for name, value := range strictjson.Members(value) {
+		if text := m.textOf(name); text != nil {
+			*text = strictjson.Text(value)
+			continue
+		}
 		switch string(name) {
-		case "id":
-			m.ID = strictjson.Text(value)
-		case "role":
-			m.Role = strictjson.Text(value)
 		case "content":
 			m.Content = bytes.Clone(value)
-		case "name":
-			m.Name = strictjson.Text(value)
+		case "metadata":
+			m.Metadata = bytes.Clone(value)
 		case "toolCalls":
 			if err := json.Unmarshal(value, &m.ToolCalls); err != nil {
 				return err
 			}
-		case "toolCallId":
-			m.ToolCallID = strictjson.Text(value)
-		case "error":
-			m.Error = strictjson.Text(value)
-		case "encryptedValue":
-			m.EncryptedValue = strictjson.Text(value)
-		case "activityType":
-			m.ActivityType = strictjson.Text(value)
-		case "metadata":
-			m.Metadata = bytes.Clone(value)
-		case "subagentRunId":
-			m.SubagentRunID = strictjson.Text(value)
 		}
 	}
 	return nil

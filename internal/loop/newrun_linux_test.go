@@ -24,40 +24,50 @@ func cpu() time.Duration {
 }
 
 // BenchmarkNewRun: the next turn in a long conversation, from the POST to the end of the run, with
-// the client's side of it.
+// the client's side of it: at the server that ran the last one, and at another one.
 func BenchmarkNewRun(b *testing.B) {
-	for _, kind := range []string{"memory", "file", "redis"} {
-		for _, n := range []int{100, 1000, 5000} {
-			b.Run(fmt.Sprint(kind, "/", n), func(b *testing.B) {
-				var db store.Store = memstore.New()
-				switch kind {
-				case "file":
-					embedded, err := filestore.Open(filepath.Join(b.TempDir(), "data"), filestore.Options{})
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.Cleanup(func() { _ = embedded.Close() })
-					db = embedded
-				case "redis":
-					client := redis.NewClient(&redis.Options{Addr: redistest.Start(b).Addr, Protocol: 2})
-					shared, err := redisstore.New(b.Context(), client, redisstore.Options{})
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.Cleanup(func() { _ = shared.Close() })
-					db = shared
-				}
-				c := &talk{TB: b, db: db}
-				e := looptest.Start(b, db, nil, windowed())
-				c.begin(e, n)
-				c.next(e)
-				b.ReportAllocs()
-				before := cpu()
-				for b.Loop() {
-					c.next(e)
-				}
-				b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
-			})
+	for _, servers := range []int{1, 2} {
+		for _, kind := range []string{"memory", "file", "redis"} {
+			for _, n := range []int{100, 1000, 5000} {
+				b.Run(fmt.Sprint("servers=", servers, "/", kind, "/", n), func(b *testing.B) {
+					newRuns(b, servers, kind, n)
+				})
+			}
 		}
 	}
+}
+
+// newRuns takes turns in a conversation of n messages, at so many servers in turns.
+func newRuns(b *testing.B, servers int, kind string, n int) {
+	var db store.Store = memstore.New()
+	switch kind {
+	case "file":
+		embedded, err := filestore.Open(filepath.Join(b.TempDir(), "data"), filestore.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = embedded.Close() })
+		db = embedded
+	case "redis":
+		client := redis.NewClient(&redis.Options{Addr: redistest.Start(b).Addr, Protocol: 2})
+		shared, err := redisstore.New(b.Context(), client, redisstore.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = shared.Close() })
+		db = shared
+	}
+	c := &talk{TB: b, db: db}
+	var all []*looptest.Engine
+	for range servers {
+		all = append(all, looptest.Start(b, db, nil, windowed()))
+	}
+	c.begin(all[0], n)
+	c.next(all[0])
+	b.ReportAllocs()
+	before := cpu()
+	for i := 1; b.Loop(); i++ {
+		c.next(all[i%servers])
+	}
+	b.ReportMetric((cpu()-before).Seconds()*1000/float64(b.N), "cpu-ms/op")
 }

@@ -160,15 +160,22 @@ func (s *values) encode(own []byte, name string, data []byte) []byte {
 const worthEntry = 160
 
 // decodeMessage returns the message in a field of the thread's hash, and its place in
-// commit order.
-func (s *values) decodeMessage(key store.ThreadKey, id, value string) (m store.Message, place int, err error) {
+// commit order. room is memory that is used again for the next one.
+func (s *values) decodeMessage(
+	key store.ThreadKey, id, value string, room *[]byte,
+) (m store.Message, place int, err error) {
 	number, rest, _ := strings.Cut(value, ":")
 	place, err = strconv.Atoi(number)
 	parent, framed, ok := cutName(rest)
 	if err != nil || !ok {
 		return m, 0, fmt.Errorf("message %q of thread %s: %w", id, key, errDamaged)
 	}
-	data, err := s.decode(key, rest[:len(rest)-len(framed)], id, framed)
+	*room = append((*room)[:0], rest...)
+	own := len(rest) - len(framed)
+	data, err := s.codec.Decode((*room)[:own], id, (*room)[own:])
+	if err != nil {
+		data, err = s.decode(key, rest[:own], id, framed) // which says what is wrong
+	}
 	return store.Message{ID: id, Parent: parent, Data: data}, place, err
 }
 

@@ -54,14 +54,14 @@ func (s *Store) Messages(ctx context.Context, key store.ThreadKey) ([]store.Mess
 	if fields["h"] == "" {
 		return nil, notFound(key)
 	}
-	var messages []store.Message
-	var order []int
+	messages, order := make([]store.Message, 0, len(fields)), make([]int, 0, len(fields))
+	var room []byte
 	for field, value := range fields {
 		id, isMessage := strings.CutPrefix(field, "m:")
 		if !isMessage {
 			continue
 		}
-		m, n, err := s.values.decodeMessage(key, id, value)
+		m, n, err := s.values.decodeMessage(key, id, value, &room)
 		if err != nil {
 			return nil, err
 		}
@@ -90,12 +90,13 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 		return nil, notFound(key)
 	}
 	var messages []store.Message
+	var room []byte
 	for i, id := range ids {
 		value, there := values[i+1].(string)
 		if !there {
 			return nil, fmt.Errorf("thread %s, message %q: %w", key, id, store.ErrNotFound)
 		}
-		m, _, err := s.values.decodeMessage(key, id, value)
+		m, _, err := s.values.decodeMessage(key, id, value, &room)
 		if err != nil {
 			return nil, err
 		}
@@ -105,13 +106,32 @@ func (s *Store) MessagesOf(ctx context.Context, key store.ThreadKey, ids []strin
 }
 
 // inOrder returns the list sorted by the numbers of its members, which are distinct.
-func inOrder[T any](list []T, numbers []int) []T {
+func inOrder(list []store.Message, numbers []int) []store.Message {
+	if len(list) == 0 {
+		return nil
+	}
+	sorted := make([]store.Message, 0, len(list))
+	// Where few numbers are missing, each message has a place of its own.
+	if most := slices.Max(numbers); slices.Min(numbers) >= 0 && most < 4*len(list) {
+		at := make([]int, most+1)
+		for i, n := range numbers {
+			at[n] = i + 1
+		}
+		for _, i := range at {
+			if i > 0 {
+				sorted = append(sorted, list[i-1])
+			}
+		}
+		if len(sorted) == len(list) {
+			return sorted
+		}
+		sorted = sorted[:0] // some number is there twice, which is damage
+	}
 	index := make([]int, len(list))
 	for i := range index {
 		index[i] = i
 	}
 	slices.SortFunc(index, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
-	var sorted []T
 	for _, i := range index {
 		sorted = append(sorted, list[i])
 	}

@@ -66,9 +66,11 @@ func Text(value []byte) string {
 	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)
 	}
-	var text string
-	// It is a valid string, so there is no error.
-	_ = json.Unmarshal(value, &text)
+	text, ok := ReadString(value)
+	if !ok {
+		// It is a valid string, so there is no error.
+		_ = json.Unmarshal(value, &text)
+	}
 	return text
 }
 

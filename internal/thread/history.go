@@ -55,7 +55,7 @@ func (h *History) Add(m agui.Message, raw []byte) {
 // after a restart: writing repairs texts that are not UTF-8, for example.
 func Stored(m agui.Message) (agui.Message, []byte) {
 	data := m.AppendJSON(nil)
-	if read, err := agui.DecodeMessage(data); err == nil {
+	if read, err := agui.DecodeStored(data); err == nil {
 		return read, data
 	}
 	return m, data // what was just written can be read

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -44,9 +45,14 @@ func (rd Reader) Undecoded(ctx context.Context, key store.ThreadKey, leaf string
 	return &Undecoded{len(path), key, stored, path}, nil
 }
 
+// moreMessages is for how many messages more than it has a history has room at once.
+const moreMessages = 8
+
 // Decode does the second part.
 func (u *Undecoded) Decode() (*History, error) {
 	h, stored := NewHistory(), u.stored
+	h.Path, h.Raw = make([]agui.Message, 0, len(u.path)+moreMessages), make([][]byte, 0, len(u.path)+moreMessages)
+	h.Index = make(map[string]int, len(u.path)+moreMessages)
 	for _, place := range u.path {
 		s := &stored[place]
 		m, err := decodeMessage(s)
@@ -54,6 +60,9 @@ func (u *Undecoded) Decode() (*History, error) {
 			return nil, ReadError(u.key, err)
 		}
 		h.Add(m, s.Data)
+	}
+	if len(u.path) == len(stored) {
+		return h, nil // there are no other branches
 	}
 	for i := range stored {
 		if _, on := h.Index[stored[i].ID]; !on {
@@ -73,33 +82,44 @@ func (u *Undecoded) Decode() (*History, error) {
 
 // decodeMessage decodes a stored message.
 func decodeMessage(s *store.Message) (agui.Message, error) {
-	m, err := agui.DecodeMessage(s.Data)
+	m, err := agui.DecodeStored(s.Data)
 	if err != nil {
 		err = fmt.Errorf("message %s: %w: %w", s.ID, ErrUnreadable, err)
 	}
 	return m, err
 }
 
-// pathTo returns the places of the messages from the first to the leaf.
+// pathTo returns the places of the messages from the first to the leaf. Most messages follow the
+// one that was stored before them.
 func pathTo(key store.ThreadKey, stored []store.Message, leaf string) ([]int, error) {
+	var byID map[string]int
+	backwards := make([]int, 0, len(stored))
+	before := len(stored) - 1
+	for id := leaf; id != ""; {
+		i, ok := before, before >= 0 && stored[before].ID == id
+		if !ok {
+			if byID == nil {
+				byID = placesOf(stored)
+			}
+			i, ok = byID[id]
+		}
+		if !ok || len(backwards) == len(stored) {
+			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
+		}
+		backwards = append(backwards, i)
+		id, before = stored[i].Parent, i-1
+	}
+	slices.Reverse(backwards)
+	return backwards, nil
+}
+
+// placesOf returns the places of the messages, by id.
+func placesOf(stored []store.Message) map[string]int {
 	byID := make(map[string]int, len(stored))
 	for i := range stored {
 		byID[stored[i].ID] = i
 	}
-	var backwards []int
-	for id := leaf; id != ""; {
-		i, ok := byID[id]
-		if !ok || len(backwards) > len(stored) {
-			return nil, ReadError(key, fmt.Errorf("%w at %s", ErrHole, id))
-		}
-		backwards = append(backwards, i)
-		id = stored[i].Parent
-	}
-	path := make([]int, len(backwards))
-	for n, i := range backwards {
-		path[len(path)-1-n] = i
-	}
-	return path, nil
+	return byID
 }
 
 // Result reads the answer that is the result of the thread's last run; nil if there is none.
