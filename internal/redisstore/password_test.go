@@ -105,7 +105,7 @@ func TestPasswordChanges(t *testing.T) {
 				}
 				select {
 				case <-wake:
-				case <-time.After(20 * time.Second):
+				case <-time.After(wait.Limit):
 					t.Error("who waits for the thread was not woken")
 				}
 				var found []store.Record

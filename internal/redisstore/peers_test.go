@@ -82,6 +82,13 @@ func (x *server) counts(t *testing.T, process string) {
 	x.until(t, process, func(o *other) bool { return o.counted == x.peers.judge.contact })
 }
 
+// followed waits until the look for other connections is over that every renewal of the lease
+// begins. After it, the server's contact ends only when a connection breaks.
+func (x *server) followed(t *testing.T) {
+	t.Helper()
+	wait.Until(t, "the look after the renewal", func() bool { return !x.peers.following.Load() })
+}
+
 // wantDeparture waits for a departure.
 func (x *server) wantDeparture(t *testing.T, want store.Departure) {
 	t.Helper()
@@ -90,8 +97,15 @@ func (x *server) wantDeparture(t *testing.T, want store.Departure) {
 		if d != want {
 			t.Errorf("%s is told %+v, want %+v", x.process, d, want)
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s is not told %+v", x.process, want)
+	case <-time.After(wait.Limit):
+		x.peers.mu.Lock()
+		defer x.peers.mu.Unlock()
+		t.Errorf("%s is not told %+v; it is in contact %d, the crowd is %+v", x.process, want, x.peers.judge.contact,
+			x.peers.crowd)
+		for name, o := range x.peers.judge.others {
+			t.Errorf("%s: %+v", name, *o)
+		}
+		t.FailNow()
 	}
 }
 
@@ -142,9 +156,15 @@ func testDeath(t *testing.T, client func(string) redis.UniversalClient) {
 }
 
 // presenceClients returns the ids of the connections that show that the process lives.
-func (x *server) presenceClients(t *testing.T) (ids []string) {
+func (x *server) presenceClients(t *testing.T) []string {
 	t.Helper()
-	list, err := x.client.ClientList(t.Context()).Result()
+	return presenceAt(t, x.client, x.process)
+}
+
+// presenceAt returns the ids of those of a process that there are at a Redis.
+func presenceAt(t *testing.T, client redis.UniversalClient, process string) (ids []string) {
+	t.Helper()
+	list, err := client.ClientList(t.Context()).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +174,7 @@ func (x *server) presenceClients(t *testing.T) (ids []string) {
 			name, value, _ := strings.Cut(f, "=")
 			fields[name] = value
 		}
-		if fields["name"] == x.process && fields["sub"] == "2" {
+		if fields["name"] == process && fields["sub"] == "2" {
 			ids = append(ids, fields["id"])
 		}
 	}
@@ -242,19 +262,15 @@ func TestNobodyToWatch(t *testing.T) {
 	r := redistest.Start(t)
 	a, b := openServers(t, clients(r.Addr))
 	looks := func() int { return executed(t, b.Store, func() { wait.Pass(10 * lookEvery) })["pubsub|numsub"] }
-	if n := looks(); n < 2 {
-		t.Errorf("%d looks in the time of ten, while another server owns a thread", n)
-	}
+	wait.Until(t, "looks in the time of ten, while another server owns a thread", func() bool { return looks() >= 2 })
 	advance(t, a.Store, aThread("t"), func(c *store.Commit) { c.Process = "" })
 	for _, s := range []*Store{a.Store, b.Store} { // one that has just started looks until it knows
 		if _, err := s.Owned(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wait.Pass(2 * lookEvery)
-	if n := looks(); n > 0 {
-		t.Errorf("%d looks, while nobody owns anything", n)
-	}
+	// One that has begun may not be over.
+	wait.Until(t, "no look in the time of ten, while nobody owns anything", func() bool { return looks() == 0 })
 }
 
 // TestWithoutPermission: a server that may not count subscribers says so once, and goes on
@@ -295,7 +311,7 @@ func TestWithoutPermission(t *testing.T) {
 			}
 			select {
 			case <-said.Found:
-			case <-time.After(20 * time.Second):
+			case <-time.After(wait.Limit):
 				t.Error("the log does not say that subscribers cannot be counted")
 			}
 			if l, err := b.Lease(t.Context(), "a"); err != nil || !l.Alive() {
@@ -350,17 +366,22 @@ func TestSubscriptionsFollow(t *testing.T) {
 		return subscribers(second, a.keys.presence("a")) == presences &&
 			subscribers(second, a.keys.log(tag(key))) == 1 && subscribers(second, a.keys.peersChannel()) == 1
 	})
-	if n := subscribers(first, a.keys.peersChannel()); n > 0 {
-		t.Errorf("%d subscriptions have stayed behind", n)
-	}
+	wait.Until(t, "no subscription that has stayed behind", func() bool {
+		return subscribers(first, a.keys.peersChannel()) == 0
+	})
 	// One of two connections may go elsewhere alone.
-	before := subscribers(first, a.keys.presence("a"))
+	a.followed(t) // or both would follow it
+	there := redis.NewClient(&redis.Options{Addr: second.Addr})
+	defer there.Close()
+	before := presenceAt(t, old, "a") // which stay for a while, as long as the machine takes to come here
 	at.Store(&first.Addr)
-	if err := a.client.ClientKillByFilter(t.Context(), "ID", a.presenceClients(t)[0]).Err(); err != nil {
+	if err := there.ClientKillByFilter(t.Context(), "ID", presenceAt(t, there, "a")[0]).Err(); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "one subscription elsewhere", func() bool {
-		return subscribers(first, a.keys.presence("a")) == before+1
+		return slices.ContainsFunc(presenceAt(t, old, "a"), func(id string) bool {
+			return !slices.Contains(before, id)
+		})
 	})
 	at.Store(&second.Addr)
 	wait.Until(t, "both subscriptions", func() bool {
@@ -412,14 +433,13 @@ func TestFollowingLeavesNoGap(t *testing.T) {
 	counts.on.Store(true)
 	refuse.Store(true)
 	a.announce(t)
-	followed := func() bool { return !a.peers.following.Load() }
-	wait.Until(t, "the look after the renewal", followed)
+	a.followed(t)
 	if after := a.presenceClients(t); !slices.Equal(after, before) {
 		t.Errorf("while there are no others, the connections are %v, before they were %v", after, before)
 	}
 	refuse.Store(false)
 	a.announce(t)
-	wait.Until(t, "the look after the renewal", followed)
+	a.followed(t)
 	if after := a.presenceClients(t); len(after) != 2*presences {
 		t.Errorf("the connections are %v, before they were %v, which stay for a while", after, before)
 	}
@@ -492,7 +512,7 @@ func TestFollowingDoesNotHoldTheLease(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Limit):
 		t.Error("a renewal waits for connections")
 	}
 }

@@ -1,9 +1,11 @@
 package redisstore
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,13 +36,7 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 				node.Kill(t)
 			}
 		}
-		redistest.Await(t, func() error {
-			if now := ownerOfPresence(t, a); now == owner {
-				return fmt.Errorf("%s is the primary of presence", now)
-			}
-			return nil
-		})
-		wantPresence(t, a, b)
+		wantPresence(t, a, b, func(x *server) error { return notThere(ownerOfPresence(t, x), owner) })
 	})
 	t.Run("a slot that moves", func(t *testing.T) {
 		t.Parallel()
@@ -55,7 +51,7 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 		at := slices.IndexFunc(nodes, func(n *redistest.Server) bool { return n.Addr == owner })
 		// There is nothing in the slot but subscribers.
 		redistest.BeginMove(t, slot, nodes[at], nodes[(at+1)%len(nodes)], nodes).End(t)
-		wantPresence(t, a, b)
+		wantPresence(t, a, b, func(x *server) error { return notThere(ownerOfPresence(t, x), owner) })
 	})
 	for name, fail := range map[string]func(*testing.T, *redistest.Server, *redis.SentinelClient){
 		"sentinel": func(t *testing.T, primary *redistest.Server, _ *redis.SentinelClient) { primary.Kill(t) },
@@ -79,13 +75,14 @@ func TestPresenceOutlivesFailovers(t *testing.T) {
 			defer c.Close()
 			primary.AwaitReplicas(t, 2)
 			fail(t, primary, c)
-			redistest.Await(t, func() error {
-				if now := s.Primary(); now == primary.Addr {
-					return fmt.Errorf("%s is the primary", now)
+			redistest.Await(t, func() error { return notThere(s.Primary(), primary.Addr) })
+			wantPresence(t, a, b, func(x *server) error {
+				said, err := x.client.Info(t.Context(), "server").Result()
+				if err == nil && strings.Contains(said, "tcp_port:"+primary.Port()+"\r\n") {
+					err = errors.New("its commands go to the Redis of before")
 				}
-				return nil
+				return err
 			})
-			wantPresence(t, a, b)
 		})
 	}
 }
@@ -100,6 +97,14 @@ func connectTo(t *testing.T, url string) func(string) redis.UniversalClient {
 		}
 		return client
 	}
+}
+
+// notThere returns an error if something is where it was before, or nobody knows where it is.
+func notThere(now, before string) error {
+	if now == "" || now == before {
+		return fmt.Errorf("it is at %q, before it was at %q", now, before)
+	}
+	return nil
 }
 
 // ownerOfPresence returns the node that counts subscribers.
@@ -117,9 +122,14 @@ func ownerOfPresence(t *testing.T, x *server) string {
 	return node.Options().Addr
 }
 
-// wantPresence waits until both have lost their first contact and are where the other one
-// is, and b counts a, and checks that nobody was taken for dead. Then a dies, and b sees it.
-func wantPresence(t *testing.T, a, b *server) {
+// wantPresence waits until both have left the Redis that was there before, which is when left returns
+// no error, and are where the other one is, and b counts a, and checks that nobody was taken for dead.
+// Then a dies, and b sees it.
+//
+// The sentinels, or the nodes, know before a client does that another one is the primary. A process that
+// dies in between is not missed: b counts again where it comes to, and nobody was there. Its lease
+// decides then.
+func wantPresence(t *testing.T, a, b *server, left func(*server) error) {
 	t.Helper()
 	channels := []string{a.keys.presence("a"), a.keys.presence("b")}
 	redistest.Await(t, func() error {
@@ -130,15 +140,13 @@ func wantPresence(t *testing.T, a, b *server) {
 			}
 		}
 		for _, x := range []*server{a, b} {
+			if err := left(x); err != nil {
+				return fmt.Errorf("%s: %w", x.process, err)
+			}
+			x.followed(t)
 			counts, err := x.peers.count(t.Context(), channels)
 			if err != nil || counts[channels[0]] < presences || counts[channels[1]] < presences {
 				return fmt.Errorf("%s counts %v, %v", x.process, counts, err)
-			}
-			x.peers.mu.Lock()
-			first := x.peers.judge.contact == 1
-			x.peers.mu.Unlock()
-			if first {
-				return fmt.Errorf("%s is in its first contact", x.process)
 			}
 		}
 		return nil
