@@ -160,7 +160,7 @@ func (p *process) ends() int {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		p.t.Fatalf("it does not end: %s", p.out)
 	}
 	return p.cmd.ProcessState.ExitCode()

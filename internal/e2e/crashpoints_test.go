@@ -133,12 +133,12 @@ func (k *killer) killAfter(p *process, limit time.Duration) {
 	k.Cleanup(func() { timer.Stop(); p.kill() })
 }
 
-// died reports whether the process kills itself within the time.
-func (p *process) died(within time.Duration) bool {
+// died reports whether the process kills itself.
+func (p *process) died() bool {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(within):
+	case <-time.After(patience):
 		return false
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -218,7 +218,7 @@ func (c crashTrial) run(t *testing.T, crashing, store string) {
 	w := &watcher{killer: k, thread: "t", run: "r1"}
 	k.p = k.startCrashing(crashing, "HOLDFAST_CRASH="+c.point)
 	w.post()
-	if !k.p.died(10 * time.Second) {
+	if !k.p.died() {
 		t.Fatalf("the server did not die %s: %s", c.point, k.p.out)
 	}
 	c.recover(w, crashing)
@@ -243,7 +243,7 @@ func (w *watcher) post() {
 func (c crashTrial) recover(w *watcher, crashing string) {
 	k := w.killer
 	if c.again != "" {
-		if k.p = k.startCrashing(crashing, "HOLDFAST_CRASH="+c.again); !k.p.died(10 * time.Second) {
+		if k.p = k.startCrashing(crashing, "HOLDFAST_CRASH="+c.again); !k.p.died() {
 			k.Fatalf("the server did not die %s: %s", c.again, k.p.out)
 		}
 	}

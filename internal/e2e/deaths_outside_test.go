@@ -67,7 +67,7 @@ func (d *trial) breakOff(token string) map[string]any {
 	d.Helper()
 	if d.dies == diesHoldfast {
 		code, heard, err := trySend(d.T, d.p.url+"/calls?token="+url.QueryEscape(token), outsideResult)
-		if !d.p.died(patience) {
+		if !d.p.died() {
 			d.Fatalf("the server did not die %s: %s", d.crew.crash, d.p.out)
 		}
 		d.crew.kill(d.p.name)

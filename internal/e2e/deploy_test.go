@@ -37,7 +37,7 @@ func TestDeploy(t *testing.T) {
 		}
 		select {
 		case <-k.p.done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("the server does not stop")
 		}
 		if code := k.p.cmd.ProcessState.ExitCode(); code != 0 {

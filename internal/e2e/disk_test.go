@@ -294,7 +294,7 @@ func TestCannotOpenStore(t *testing.T) {
 		p := run(t, unprivileged(t, exec.Command(binary, "--addr", redistest.FreeAddr(t), "--store", "file:"+path)))
 		select {
 		case <-p.done:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("%s: the server did not give up: %s", path, p.out)
 		}
 		if code := p.cmd.ProcessState.ExitCode(); code != 1 {

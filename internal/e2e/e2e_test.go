@@ -149,7 +149,7 @@ func (o *output) read() (text string, grown <-chan struct{}) {
 // closed, which may be nil.
 func (p *process) awaitOutput(found func(text string) bool, stop <-chan struct{}) {
 	p.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(patience)
 	for {
 		text, grown := p.out.read()
 		if found(text) {
@@ -180,7 +180,7 @@ func start(t *testing.T, addr, store string, args ...string) *process {
 func (p *process) ready() *process {
 	t := p.t
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		res, err := http.Get(p.url + "/readyz")
 		if err == nil {

@@ -18,7 +18,7 @@ func TestSecondProcess(t *testing.T) {
 	second := launch(t, binary, redistest.FreeAddr(t), "file:"+store)
 	select {
 	case <-second.done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the second server did not give up")
 	}
 	if code := second.cmd.ProcessState.ExitCode(); code != 1 {

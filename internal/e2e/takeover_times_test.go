@@ -161,7 +161,7 @@ func (r *ride) next() {
 	select {
 	case s, open := <-r.seen:
 		r.take(s, open)
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		r.Fatalf("%s: nothing follows %s\n%s", r.thread, r.last.Raw, r.watches.out)
 	}
 }
