@@ -13,19 +13,25 @@ const (
 	// takes, since nobody waits that long for what does come.
 	Limit = time.Minute
 	often = 2 * time.Millisecond
+	// rarely is how long pauses become. A pause is a part of what was waited before, so that it
+	// makes no wait longer by much, and asking costs little where it takes long.
+	rarely, part = 50 * time.Millisecond, 16
 )
 
 // For tries until f succeeds, and fails the test with its last error after [Limit].
 func For(t testing.TB, f func() error) {
 	t.Helper()
 	var err error
-	for begun := time.Now(); time.Since(begun) < Limit; time.Sleep(often) {
+	for begun := time.Now(); time.Since(begun) < Limit; time.Sleep(pause(time.Since(begun))) {
 		if err = f(); err == nil {
 			return
 		}
 	}
 	t.Fatalf("waited for %s in vain: %v", Limit, err)
 }
+
+// pause returns how long to wait before the next try, after so long.
+func pause(waited time.Duration) time.Duration { return min(max(often, waited/part), rarely) }
 
 // Until waits until something is so, and fails the test after [Limit].
 func Until(t testing.TB, what string, so func() bool) {
