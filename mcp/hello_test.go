@@ -119,7 +119,7 @@ func TestOldServers(t *testing.T) {
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
 		o := process(t, "silent")
-		o.ConnectTimeout = 3 * time.Second
+		o.ConnectTimeout = 6 * time.Second // half of which it is asked what it does not know
 		s := open(t, o)
 		if r, err := do(t, s, "srv_old", `{}`); r.Text != "as ever" || err != nil {
 			t.Errorf("got %+v, %v", r, err)

@@ -147,19 +147,18 @@ func TestKilled(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	t.Setenv("OUR_SECRET", "swordfish")
 	o := mcp.Options{
-		Command: []string{"sh", "-c", `env > "$OUT"; exec cat`},
+		Command: []string{"sh", "-c", `env > "$OUT.part" && mv "$OUT.part" "$OUT"; exec cat`},
 		Env: map[string]string{
 			"OUT":    filepath.Join(t.TempDir(), "env"),
 			"LISTED": "yes",
 		},
-		ConnectTimeout: 200 * time.Millisecond,
 	}
-	s := opened(t, o)
-	_ = s.Ready(t.Context())
-	f, err := os.Open(o.Env["OUT"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened(t, o)
+	var f *os.File
+	wait.For(t, func() (err error) {
+		f, err = os.Open(o.Env["OUT"])
+		return err
+	})
 	defer f.Close()
 	vars := map[string]string{}
 	for in := bufio.NewScanner(f); in.Scan(); {

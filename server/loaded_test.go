@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/testkit/process"
+	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 	"github.com/holdfast-agents/holdfast/server"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -109,7 +109,7 @@ func childParts(t *testing.T, token string) (server.Parts, *process.Log) {
 // ready waits for the servers of a file, and returns why some are not connected.
 func ready(t *testing.T, l *server.Loaded) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	return fmt.Sprint(l.Ready(ctx))
 }
