@@ -50,15 +50,6 @@ const answerPrefix = "answer-"
 // messages of a thread, which come and go while it is written: what it answers stays.
 func answerID(user string) string { return answerPrefix + user }
 
-// approves reports whether a question is about the approval of a call, as the AI SDK knows it.
-func approves(reason, call string, schema json.RawMessage) bool {
-	var form struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	return reason == holdfast.ReasonToolCall && call != "" && json.Unmarshal(schema, &form) == nil &&
-		form.Properties["approved"] != nil
-}
-
 // hint says what a body has.
 const hint = `Send what DefaultChatTransport sends: {"id", "messages", "trigger", "messageId"}; "message" may have ` +
 	`the last message instead of all.`

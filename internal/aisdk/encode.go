@@ -403,7 +403,7 @@ func (e *encoder) finished(ev agui.RunFinished) {
 // asked shows a question. One about a call is an approval, if the client knows them and shows
 // the call.
 func (e *encoder) asked(q *agui.Interrupt) {
-	if approves(q.Reason, q.ToolCallID, q.ResponseSchema) && e.Version > V5 {
+	if agui.AsksApproval(q.Reason, q.ToolCallID, q.ResponseSchema) && e.Version > V5 {
 		if e.shownCalls[q.ToolCallID] == nil && !e.Rest {
 			return
 		}

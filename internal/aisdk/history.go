@@ -225,7 +225,7 @@ func (h *history) ask() {
 	for i := range h.questions {
 		q := &h.questions[i]
 		t := h.tools[q.ToolCallID]
-		if t != nil && approves(q.Reason, q.ToolCallID, q.ResponseSchema) {
+		if t != nil && agui.AsksApproval(q.Reason, q.ToolCallID, q.ResponseSchema) {
 			t.State, t.Approval = stateAsked, &uiApproval{ID: q.ID, RequestReason: q.Message}
 			continue
 		}
