@@ -14,6 +14,8 @@ import (
 type Frame struct {
 	ID   string
 	Data []byte
+	// Framed means that Data has whole Server-Sent Events, with their ids.
+	Framed bool
 	// Pieces, if set, has the event instead of Data, in pieces that are made as they are
 	// sent. After an error the event cannot be completed.
 	Pieces iter.Seq2[[]byte, error]

@@ -10,55 +10,70 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
-// chunks are the chunks of a batch of records, one after the other in one text.
+// chunks are the chunks of a batch of records, as Server-Sent Events.
 type chunks struct {
+	// sent has the events, one after the other.
+	sent []byte
+	// text has the chunks of the record that is being read, and ends where each of them ends.
 	text []byte
-	ends []ending
-	// frames are what is sent of them.
+	ends []int
+	// frames are what take returns.
 	frames []agui.Frame
 }
 
-// ending is where a chunk ends, and the id of the record whose last chunk it is.
-type ending struct {
-	at int
-	id string
-}
+// An event has a chunk between these.
+const (
+	idHead   = "id: "
+	dataHead = "data: "
+	eventEnd = "\n\n"
+)
 
 // reset forgets all chunks, and keeps their memory.
 func (c *chunks) reset() {
-	c.text, c.ends, c.frames = c.text[:0], c.ends[:0], c.frames[:0]
+	c.sent = c.sent[:0]
+	c.drop()
 }
 
 // end ends a chunk.
-func (c *chunks) end() { c.ends = append(c.ends, ending{at: len(c.text)}) }
+func (c *chunks) end() { c.ends = append(c.ends, len(c.text)) }
 
-// mark gives the last chunk of a record its id. A record without chunks has none.
-func (c *chunks) mark(before int, id string) {
-	if len(c.ends) > before {
-		c.ends[len(c.ends)-1].id = id
-	}
-}
+// drop forgets the chunks of the record.
+func (c *chunks) drop() { c.text, c.ends = c.text[:0], c.ends[:0] }
 
-// drop forgets the chunks after the first n.
-func (c *chunks) drop(n int) {
-	if n < len(c.ends) {
-		from := 0
-		if n > 0 {
-			from = c.ends[n-1].at
-		}
-		c.text, c.ends = c.text[:from], c.ends[:n]
-	}
-}
-
-// take returns all chunks as frames, which are valid until the next reset.
-func (c *chunks) take() []agui.Frame {
+// recorded ends a record, of which the last chunk has the id. A record without chunks is not sent.
+func (c *chunks) recorded(id string) {
 	from := 0
-	for i := range c.ends {
-		end := &c.ends[i]
-		c.frames = append(c.frames, agui.Frame{ID: end.id, Data: c.text[from:end.at:end.at]})
-		from = end.at
+	for i, end := range c.ends {
+		if i == len(c.ends)-1 && id != "" {
+			c.sent = append(append(append(c.sent, idHead...), id...), '\n')
+		}
+		c.sent = append(append(append(c.sent, dataHead...), c.text[from:end]...), eventEnd...)
+		from = end
+	}
+	c.drop()
+}
+
+// take returns all that is sent, which is valid until the next reset.
+func (c *chunks) take() []agui.Frame {
+	if c.frames = c.frames[:0]; len(c.sent) > 0 {
+		c.frames = append(c.frames, agui.Frame{Data: c.sent, Framed: true})
 	}
 	return c.frames
+}
+
+// goOn sends the chunk of a record that is the next piece of an item that is shown, which nearly
+// all records are. It reports false for anything else.
+func (c *chunks) goOn(it *item, f *agui.Frame) bool {
+	if !bytes.HasPrefix(f.Data, it.event) || f.ID == "" {
+		return false
+	}
+	delta := f.Data[len(it.event):] // and the end of the event, which is that of the chunk, too
+	if end := stringEnd(delta); end != len(delta)-1 || delta[end] != '}' {
+		return false
+	}
+	sent := append(append(append(c.sent, idHead...), f.ID...), '\n')
+	c.sent = append(append(append(append(sent, dataHead...), it.chunk...), delta...), eventEnd...)
+	return true
 }
 
 // plain adds a chunk that has only a type.

@@ -35,6 +35,7 @@ func Encode(reply *agui.Reply, o Options) *agui.Reply {
 	out.Notice = func(e *holdfast.Error) []agui.Frame {
 		var c chunks
 		c.with("error", member{"errorText", quoted(agui.PersonText(e))})
+		c.recorded("")
 		return append(c.take(), done)
 	}
 	out.Frames = chunksOf(reply, o)
@@ -139,23 +140,26 @@ func newEncoder(o Options, run string) *encoder {
 
 // frame adds the chunks of an event.
 func (e *encoder) frame(f *agui.Frame) error {
-	before := len(e.out.ends)
+	if e.goesOn != nil && !e.replays && e.After == "" && e.out.goOn(e.goesOn, f) {
+		return nil
+	}
 	if e.replays && f.ID != "" {
 		e.caughtUp()
 	}
 	if err := e.event(f); err != nil {
 		return err
 	}
-	e.out.mark(before, f.ID)
 	if e.After != "" {
-		e.catchUp(before, f.ID)
+		e.catchUp(f.ID)
+		return nil
 	}
+	e.out.recorded(f.ID)
 	return nil
 }
 
 // catchUp leaves out what the client has.
-func (e *encoder) catchUp(before int, id string) {
-	e.out.drop(before)
+func (e *encoder) catchUp(id string) {
+	e.out.drop()
 	switch {
 	case id == e.After:
 		e.After = ""
@@ -163,6 +167,7 @@ func (e *encoder) catchUp(before int, id string) {
 		// The thread does not have that record any more, so nobody knows what the client shows.
 		e.After, e.ended = "", true
 		e.out.with("error", member{"errorText", quoted(textLost)})
+		e.out.recorded("")
 	}
 }
 
@@ -191,13 +196,6 @@ const (
 
 func (e *encoder) event(f *agui.Frame) error {
 	data := f.Data
-	if e.goesOn != nil && bytes.HasPrefix(data, e.goesOn.event) {
-		rest := data[len(e.goesOn.event):]
-		if end := stringEnd(rest); end > 0 {
-			e.out.piece(e.goesOn.chunk, rest[:end])
-			return nil
-		}
-	}
 	switch {
 	case f.Pieces != nil:
 		return e.large(f)

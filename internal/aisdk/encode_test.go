@@ -1,6 +1,7 @@
 package aisdk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -262,9 +263,11 @@ func encode(t *testing.T, o Options, frames [][]agui.Frame, failure error) strin
 	var out strings.Builder
 	line := func(frames []agui.Frame) {
 		for _, f := range frames {
-			out.WriteString(f.ID + "\t" + string(f.Data) + "\n")
-			if string(f.Data) != "[DONE]" && !json.Valid(f.Data) {
-				t.Errorf("%s is not JSON", f.Data)
+			for _, ev := range events(f) {
+				out.WriteString(ev + "\n")
+				if _, data, _ := strings.Cut(ev, "\t"); data != "[DONE]" && !json.Valid([]byte(data)) {
+					t.Errorf("%s is not JSON", data)
+				}
 			}
 		}
 	}
@@ -304,6 +307,18 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// events are the events of a frame: their ids and their data.
+func events(f agui.Frame) (all []string) {
+	if !f.Framed {
+		return []string{f.ID + "\t" + string(f.Data)}
+	}
+	for ev := range strings.SplitSeq(strings.TrimSuffix(string(f.Data), "\n\n"), "\n\n") {
+		id, data, _ := strings.Cut(ev, "data: ")
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(id, "id: "), "\n")+"\t"+data)
+	}
+	return all
+}
+
 // TestTokens: a piece of a text takes no memory of its own.
 func TestTokens(t *testing.T) {
 	e, frames := tokens()
@@ -314,7 +329,7 @@ func TestTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if len(e.out.take()) != len(frames) {
+		if sent := e.out.take(); bytes.Count(sent[0].Data, []byte("data: ")) != len(frames) {
 			t.Fatal("chunks are missing")
 		}
 	}); n != 0 {

@@ -187,8 +187,7 @@ func (e *encoder) activity(id, kind string, content json.RawMessage) {
 			}
 			e.files[id] = true
 		}
-		raw := encoded(m)
-		e.out.text = append(e.out.text, raw...)
+		e.out.text = append(e.out.text, encoded(m)...)
 		e.out.end()
 	}
 }

@@ -36,6 +36,9 @@ func (s *sse) frames(frames []agui.Frame) error {
 }
 
 func (s *sse) frame(f *agui.Frame) error {
+	if f.Framed {
+		return s.add(f.Data)
+	}
 	if f.ID != "" {
 		s.buf = append(append(append(s.buf, "id: "...), f.ID...), '\n')
 	}
