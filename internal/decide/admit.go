@@ -31,9 +31,14 @@ func (c *Compared) Admit(p *holdfast.ClientPolicy) {
 	}
 	mark(c.Users)
 	mark(c.Results)
+	edited := c.edited
 	for _, list := range [][]agui.Message{c.Users, c.Results} {
 		for i := range list {
-			if c.Err = checkMedia(&list[i], p); c.Err != nil {
+			id := list[i].ID
+			if id == "" && len(edited) > 0 {
+				id, edited = edited[0], edited[1:]
+			}
+			if c.Err = checkMedia(&list[i], id, p); c.Err != nil {
 				return
 			}
 		}

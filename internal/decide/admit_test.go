@@ -207,6 +207,14 @@ func TestMediaRefused(t *testing.T) {
 	if strings.Contains(e.Error()+e.Hint, "secret") {
 		t.Errorf("the error repeats the reference: %v", e)
 	}
+	h := thread.NewHistory()
+	was := message("user", "m1")
+	h.Add(was, was.AppendJSON(nil))
+	edited := Compare(h, nil, []agui.Message{m}, true, false, "")
+	edited.Admit(&holdfast.ClientPolicy{})
+	if e := edited.Err; e == nil || e.Details["messageId"] != "m1" || !strings.Contains(e.Message, `"m1"`) {
+		t.Errorf("of an edited message: %+v", e)
+	}
 	d, err := m.Domain()
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,9 @@ type Compared struct {
 	Diverged *holdfast.Error
 	// Err is the error in any case; nil if there is none.
 	Err *holdfast.Error
+
+	// edited are the ids that the client has for those of Users that have none here, in order.
+	edited []string
 }
 
 // hasNew reports whether the client sent anything to run with.
@@ -175,10 +178,7 @@ func (w *walk) takeKnown(i int, m agui.Message) {
 	w.tip = m.ID
 	if m.Role == string(holdfast.RoleUser) && !same {
 		w.differs = true
-		// On a branch this is a new message. Its id is taken, so the server gives it
-		// another.
-		m.ID = ""
-		w.Users = append(w.Users, m)
+		w.takeEdited(m)
 		return
 	}
 	if !same {
@@ -231,6 +231,13 @@ func (w *walk) takeRewritten(m agui.Message) {
 		return
 	}
 	w.differs = true
+	w.takeEdited(m)
+}
+
+// takeEdited takes a message that the person has edited. On a branch this is a new message: its id is taken, so the
+// server gives it another.
+func (w *walk) takeEdited(m agui.Message) {
+	w.edited = append(w.edited, m.ID)
 	m.ID = ""
 	w.Users = append(w.Users, m)
 }

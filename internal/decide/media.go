@@ -43,8 +43,8 @@ var (
 	}
 )
 
-// checkMedia refuses a message with a reference that the agent does not take.
-func checkMedia(m *agui.Message, p *holdfast.ClientPolicy) *holdfast.Error {
+// checkMedia refuses a message with a reference that the agent does not take. The error names it by the id.
+func checkMedia(m *agui.Message, id string, p *holdfast.ClientPolicy) *holdfast.Error {
 	if len(m.Content) == 0 || m.Content[0] != '[' {
 		return nil
 	}
@@ -54,7 +54,7 @@ func checkMedia(m *agui.Message, p *holdfast.ClientPolicy) *holdfast.Error {
 	}
 	for i := range d.Parts {
 		if r := refuse(d.Parts[i].Source, p); r != nil {
-			return errMedia(m.ID, i, d.Parts[i].Type, r)
+			return errMedia(id, i, d.Parts[i].Type, r)
 		}
 	}
 	return nil
