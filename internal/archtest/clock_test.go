@@ -22,9 +22,11 @@ var ages = map[string]string{
 	"internal/indexing/indexing.go": "who walks says in the store when",
 	"internal/owner/loss.go":        "how long nothing was written to a thread, for a line of the log",
 	"internal/upkeep/count.go":      "how long nothing was written to a thread, for what is counted of it",
-	"internal/upkeep/retention.go":  "retention is by the ages of what is stored",
-	"internal/upkeep/due.go":        "how late something is found that stands in the index",
-	"internal/upkeep/walk.go":       "retention is by the ages of what is stored",
+	"internal/http/aisdk.go": "a page that has read a history since then is shown a " +
+		"complete answer once more",
+	"internal/upkeep/retention.go": "retention is by the ages of what is stored",
+	"internal/upkeep/due.go":       "how late something is found that stands in the index",
+	"internal/upkeep/walk.go":      "retention is by the ages of what is stored",
 	"internal/redisstore/watchers.go": "until when a thread publishes its commits stands in Redis, and those who " +
 		"write to it compare that with their stamps",
 	"internal/redisstore/announced.go": "a wrong hint is removed by the clock that hints are written by",

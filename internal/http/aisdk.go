@@ -3,12 +3,14 @@ package http
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/aisdk"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -22,6 +24,7 @@ import (
 type aiSDK struct {
 	kit     *copilotKit // which other pages use in the same way
 	threads *threadAPI
+	now     clock.Shared
 }
 
 // agent returns the agent of a path, and the version of the SDK that the page has.
@@ -112,8 +115,20 @@ func (a *aiSDK) answer(w http.ResponseWriter, r *http.Request, of *opened, reply
 	return a.kit.runs.out.answer(w, r, of, cursors{}, reply)
 }
 
+// justEnded is for how long an answer that is complete is still shown to a page that resumes it. Between its two
+// requests, for the history and for the stream, the answer may have been completed, and the page has a part of it.
+const justEnded = 10 * time.Second
+
+// resumable reports whether there is an answer to show to a page that is loaded. The older clients would show one
+// that they have twice.
+func (a *aiSDK) resumable(info *threads.Info, version aisdk.Version) bool {
+	whole := info.Outcome == holdfast.OutcomeSuccess || info.Outcome == holdfast.OutcomeInterrupt
+	return info.Status == threads.StatusRunning ||
+		version >= aisdk.V7 && whole && a.now().Age(info.UpdatedAt) < justEnded
+}
+
 // getChatStream is GET /ai-sdk/{agent}/{thread}/stream: what a page asks for when it is loaded.
-// It shows the answer that is being written from its beginning. Where none is, there is nothing
+// It shows the answer that is being written, or has just been, from its beginning. Where none is, there is nothing
 // to resume, whether the chat exists or not.
 func (a *aiSDK) getChatStream(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	_, version, err := a.agent(r)
@@ -130,7 +145,7 @@ func (a *aiSDK) getChatStream(w http.ResponseWriter, r *http.Request, who holdfa
 		return err
 	}
 	options.Rest = options.After != ""
-	if info.Run == "" || info.Status != threads.StatusRunning && !options.Rest {
+	if info.Run == "" || !options.Rest && !a.resumable(info, version) {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}

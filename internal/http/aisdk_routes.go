@@ -37,8 +37,8 @@ func (a *aiSDK) routes() []route {
 			action: access.Read,
 			id:     "aiSDKStream",
 			params: []string{"sdk", "LastEventID", "after", "HoldfastResume"},
-			summary: "Resume a chat: the answer that is being written, from its start. With a cursor: the " +
-				"rest of the newest run.",
+			summary: "Resume a chat: the answer that is being written, or has been completed within the last ten " +
+				"seconds, from its start. With a cursor: the rest of the newest run.",
 			answers: []answer{uiStream, {code: http.StatusNoContent, text: "No answer is being written."}},
 			errors:  slices.Concat(readErrors, notFound, []string{codes.InvalidCursor, codes.LimitExceeded}),
 		},

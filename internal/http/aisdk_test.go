@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
@@ -113,7 +114,13 @@ func TestAISDKResumes(t *testing.T) {
 		strings.Count(got, `"start"`) != 1 {
 		t.Errorf("%d %s", code, got)
 	}
-	f.info.Status = threads.StatusIdle
+	f.info.Status, f.info.Outcome, f.info.UpdatedAt = threads.StatusIdle, holdfast.OutcomeSuccess, time.Now()
+	for path, want := range map[string]int{"t/stream": http.StatusOK, "t/stream?sdk=6": http.StatusNoContent} {
+		if code, _ := get(path); code != want {
+			t.Errorf("%s of an answer that has just been completed: %d", path, code)
+		}
+	}
+	f.info.UpdatedAt = time.Now().Add(-time.Minute)
 	if code, got := get("t/stream"); code != http.StatusNoContent || got != "" {
 		t.Errorf("%d %s", code, got)
 	}

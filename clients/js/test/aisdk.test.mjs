@@ -170,6 +170,17 @@ scenario('a question, Stop, and an error', async (server) => {
   assert.match(chat.error.message, /^[A-Z][^{}]*\.$/);
 }, false);
 
+scenario('an answer that is completed between the two requests of a page', async (server) => {
+  const chat = open(server);
+  const saying = chat.sendMessage({ text: 'plan 2 steps' });
+  await until(() => chat.messages.length === 2 && toolOf(chat.messages[1])?.state === 'output-available');
+  const page = open(server, { id: chat.id, messages: await history(server, chat) });
+  await saying;
+  assert.notDeepEqual(shown(page.messages), shown(await history(server, chat)));
+  await page.resumeStream();
+  await same(server, page);
+});
+
 /** Says something, and kills the server after so many chunks. `said` settles when the client has had enough. */
 async function killed(server, chat, say, chunks) {
   let seen = 0;
