@@ -210,6 +210,7 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 	agents := &agentAPI{agents: c.Agents, authorize: c.Authorize, version: c.Version}
 	runs := &runAPI{
 		runs:    c.Runs,
+		reloads: c.Reloads,
 		cancel:  c.Cancel,
 		results: results{threads: c.Threads, authorize: c.Authorize, log: c.Log},
 		bodies:  m.Bodies,

@@ -39,6 +39,7 @@ type Runs interface {
 // runAPI has the routes of runs.
 type runAPI struct {
 	runs    Runs
+	reloads Reloads
 	cancel  func(ctx context.Context, who holdfast.Principal, thread, run string) (*threads.Info, error)
 	results results
 	bodies  *exchange.Receiver
@@ -56,7 +57,7 @@ func (a *runAPI) routes() []route {
 			asks:      true,
 			id:        "postRun",
 			body:      "RunAgentInput",
-			params:    resumeParams,
+			params:    append(slices.Clone(resumeParams), "repeatedRun"),
 			summary:   "Start, resume, attach to or hydrate a run of the default agent.",
 			answers:   runAnswers,
 			errors:    runErrors,
@@ -69,7 +70,7 @@ func (a *runAPI) routes() []route {
 			asks:      true,
 			id:        "postAgentRun",
 			body:      "RunAgentInput",
-			params:    resumeParams,
+			params:    append(slices.Clone(resumeParams), "repeatedRun"),
 			summary:   "Start, resume, attach to or hydrate a run of the named agent.",
 			answers:   runAnswers,
 			errors:    runErrors,
@@ -175,6 +176,9 @@ func (a *runAPI) run(w http.ResponseWriter, r *http.Request, who holdfast.Princi
 	a.bodies.LetGo(exchange.RecorderOf(r)) // what follows takes as long as the run
 	if req.asJSON {
 		return a.results.answer(w, r, who, reply)
+	}
+	if postedByTanStack(r, in.RunID) {
+		reply = forTanStack(o.ctx, a.reloads, who, reply)
 	}
 	return a.out.answer(w, r, o, asked, reply)
 }

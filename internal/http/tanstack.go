@@ -24,15 +24,6 @@ import (
 // what is under way on it (it calls that hydrating), and for the stream of a run of which it only knows the id
 // (joining). The parameters and the shapes are those of its version 0.33.
 
-// Reloads finds what pages ask for that were loaded again.
-type Reloads interface {
-	// Conversation returns what a page shows of a thread, with the messages that wait for the results of calls.
-	Conversation(ctx context.Context, who holdfast.Principal, thread string) (
-		*threads.Info, iter.Seq2[[]byte, error], error)
-	// ThreadOf returns the caller's thread that runs the run, or whose last run it was.
-	ThreadOf(ctx context.Context, who holdfast.Principal, run string) (string, error)
-}
-
 // Joins streams runs to pages that know a run, and not where they are in it.
 type Joins interface {
 	// Join streams a run after a cursor; nil if it has ended and nothing is missing. Without one, it shows the
@@ -125,7 +116,7 @@ func (a *tanStack) join(w http.ResponseWriter, r *http.Request, who holdfast.Pri
 	if err != nil {
 		return err
 	}
-	return a.out.answer(w, r, o, asked, reply)
+	return a.out.answer(w, r, o, asked, forTanStack(o.ctx, a.reloads, who, reply))
 }
 
 // tanStackRun names a run that is under way.
@@ -135,8 +126,8 @@ type tanStackRun struct {
 
 // tanStackInterrupts are the open questions of a thread.
 type tanStackInterrupts struct {
-	RunID   string              `json:"runId"`
-	Pending []threads.Interrupt `json:"pending"`
+	RunID   string           `json:"runId"`
+	Pending []agui.Interrupt `json:"pending"`
 }
 
 // tanStackPage says whether there are earlier messages, and by what to ask for them.
@@ -164,13 +155,14 @@ func (a *tanStack) hydrate(w http.ResponseWriter, r *http.Request, who holdfast.
 		return err
 	}
 	var rest tanStackRest
+	open := openOf(info, history)
 	switch info.Status {
 	case threads.StatusRunning:
 		rest.ActiveRun = &tanStackRun{info.Run}
 	case threads.StatusInterrupted:
-		rest.Interrupts = &tanStackInterrupts{info.Run, info.Interrupts}
+		rest.Interrupts = &tanStackInterrupts{info.Run, open.Bound()}
 	}
-	messages := tanstack.Messages(history)
+	messages := open.Messages()
 	if limit, asks := tanStackLimit(r); asks {
 		window, err := tanstack.Before(messages, r.URL.Query().Get("before"), limit)
 		if errors.Is(err, tanstack.ErrNoMessage) {

@@ -33,8 +33,14 @@ type (
 		Name      string          `json:"name"`
 		Arguments string          `json:"arguments"`
 		State     string          `json:"state"`
+		Approval  *approval       `json:"approval,omitempty"`
 		Input     json.RawMessage `json:"input,omitempty"`
 		Output    json.RawMessage `json:"output,omitempty"`
+	}
+	// approval is what a person is asked about a call.
+	approval struct {
+		ID    string `json:"id"`
+		Needs bool   `json:"needsApproval"`
 	}
 	result struct {
 		Type       string          `json:"type"`
@@ -49,15 +55,21 @@ type (
 // The states of calls and results. A call whose arguments are known and that has no result yet is asked.
 const (
 	stateAsked    = "input-complete"
+	stateApproval = "approval-requested"
 	stateComplete = "complete"
 )
 
 // Messages returns the messages of a history, which are AG-UI's, as the client keeps them. They are made
 // as they are used; after an error there is no more.
 func Messages(history iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
+	return messages(history, nil)
+}
+
+// messages returns the messages of a history, of which a person is asked to approve some calls: asked has the ids
+// of these questions, by call.
+func messages(history iter.Seq2[[]byte, error], asked map[string]string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		var w writer
-		w.yield = yield
+		w := writer{yield: yield, asked: asked}
 		for data, err := range history {
 			var m agui.Message
 			if err == nil {
@@ -78,6 +90,7 @@ func Messages(history iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error] {
 // writer puts together what belongs to one message.
 type writer struct {
 	yield func([]byte, error) bool
+	asked map[string]string
 	// open is an answer that the next messages may belong to.
 	open *message
 	// thought says that open has only what was thought before the answer itself.
@@ -157,6 +170,9 @@ func (w *writer) answer(m *agui.Message) bool {
 		}
 		if json.Valid([]byte(c.Function.Arguments)) {
 			part.Input = json.RawMessage(c.Function.Arguments)
+		}
+		if question := w.asked[c.ID]; question != "" {
+			part.State, part.Approval = stateApproval, &approval{question, true}
 		}
 		w.open.Parts = append(w.open.Parts, part)
 	}

@@ -37,7 +37,7 @@ const shown = (messages) =>
   JSON.parse(JSON.stringify(messages)).map(({ id, role, parts }) => ({
     id,
     role,
-    parts: parts.map(({ type, content, id, toolCallId, name, arguments: args, state, output }) => ({ type, content, id: type === 'tool-call' ? id : undefined, toolCallId, name, args, state, output })),
+    parts: parts.map(({ type, content, id, toolCallId, name, arguments: args, state, output, approval }) => ({ type, content, id: type === 'tool-call' ? id : undefined, toolCallId, name, args, state, output, asked: state === 'approval-requested' ? approval : undefined })),
   }));
 
 /** Fails unless the page shows what the server has. */
@@ -78,19 +78,53 @@ scenario('text, reasoning and tools, and pages of them', async (server) => {
   assert.deepEqual([first.messages, first.page], [whole.slice(0, -2), { truncated: false }]);
 });
 
-scenario('an approval after a reload', async (server) => {
-  const page = open(server, { agent: 'careful' });
-  await page.chat.sendMessage('charge 1');
-  await same(server, page);
+const waiting = (page) => partsOf(page).find(({ state }) => state === 'approval-requested');
+const resultsOf = (page) => partsOf(page).filter(({ type }) => type === 'tool-result').map(({ content }) => content);
+
+for (const [name, decide] of Object.entries({
+  'beside its call': (page, approved) => page.chat.addToolApprovalResponse({ id: waiting(page).approval.id, approved }),
+  'as a question': (page, approved) => page.chat.getInterrupts()[0].resolveInterrupt(approved ? { approved, editedArgs: { amount: 3, currency: 'EUR' } } : { approved, reason: 'Too much.' }),
+})) {
+  scenario(`an approval, ${name}`, async (server) => {
+    for (const reloads of [false, true]) {
+      for (const approved of [true, false]) {
+        const asked = open(server, { agent: 'careful' });
+        await asked.chat.sendMessage('charge 1');
+        await same(server, asked);
+        const page = reloads ? open(server, asked) : asked;
+        await until(() => page.chat.getInterrupts().length > 0);
+        const [question] = page.chat.getInterrupts();
+        assert.deepEqual([question.kind, question.canResolve, question.toolCallId ?? waiting(page).id], ['generic', true, waiting(page).id]);
+        await same(server, page);
+        await decide(page, approved);
+        await rests(page, approved ? 'I made 1 charges' : 'did not');
+        assert.equal(resultsOf(page).length, 1);
+        assert.match(resultsOf(page)[0], approved ? /^Charged [13]\.00 EUR/ : /did not allow/);
+        assert.deepEqual(page.chat.getInterrupts(), []);
+        await same(server, page);
+      }
+    }
+  }, name === 'beside its call');
+}
+
+scenario('any other question', async (server) => {
+  const page = open(server);
+  await page.chat.sendMessage('ask me which city I live in');
   const again = open(server, page);
   await until(() => again.chat.getInterrupts().length > 0);
-  const [asked] = again.chat.getInterrupts();
-  assert.equal(asked.reason, 'tool_call');
-  assert.deepEqual(page.chat.getInterrupts().map(({ id }) => id), [asked.id]);
-  await again.chat.resumeInterrupts([{ interruptId: asked.id, status: 'resolved', payload: { approved: true } }]);
-  assert.deepEqual(partsOf(again).filter(({ type }) => type === 'tool-result').map(({ content }) => content), ['Charged 1.00 EUR.']);
+  for (const { chat } of [page, again]) assert.deepEqual(chat.getInterrupts().map(({ kind, canResolve }) => [kind, canResolve]), [['generic', true]]);
+  again.chat.getInterrupts()[0].resolveInterrupt({ answer: 'Vienna' });
+  await rests(again, 'Vienna');
   await same(server, again);
-});
+}, false);
+
+scenario('the shared state', async (server) => {
+  const states = [];
+  const onChunk = (chunk) => void (chunk.type.startsWith('STATE_') && states.push(chunk));
+  const page = open(server, { onChunk });
+  await page.chat.sendMessage('plan 1 step');
+  assert.ok(states.length > 0);
+}, false);
 
 const pick = { name: 'pick', description: 'Lets the person pick.', inputSchema: { type: 'object' } };
 
@@ -105,6 +139,19 @@ scenario('a tool of the page', async (server) => {
   await rests(again, 'Done');
   assert.deepEqual(shown((await stored(server, again)).messages).at(-1), shown(again.chat.getMessages()).at(-1));
 }, false);
+
+scenario('a tool that the page executes', async (server) => {
+  const inputs = [];
+  const execute = async (input) => {
+    inputs.push(input);
+    return { picked: 'red' };
+  };
+  const page = open(server, { tools: [{ ...pick, execute }] });
+  await page.chat.sendMessage('use pick {"of": ["red", "blue"]}');
+  await rests(page, 'Done');
+  assert.deepEqual(inputs, [{ of: ['red', 'blue'] }]);
+  assert.deepEqual((await stored(server, page)).activeRun, null);
+});
 
 scenario('Stop, and two pages', async (server) => {
   const page = open(server);
@@ -128,12 +175,11 @@ scenario('the server is killed in mid-answer', async (server) => {
   for (let n = 0; n < kills; n++) {
     const page = open(server, { agent: 'careful' });
     await page.chat.sendMessage('charge 1');
-    const [{ id }] = page.chat.getInterrupts();
     const seen = page.seen;
     // The answer has the tool, which was approved, and words. Without its first event, nothing tells the client that
     // it can come back.
     let over = false;
-    const answered = page.chat.resumeInterrupts([{ interruptId: id, status: 'resolved', payload: { approved: true } }]).then(() => (over = true));
+    const answered = page.chat.addToolApprovalResponse({ id: waiting(page).approval.id, approved: true }).then(() => until(() => !page.loading)).then(() => (over = true));
     await until(() => page.seen > seen + n || over);
     await server.kill();
     await server.start();
@@ -146,7 +192,7 @@ scenario('the server is killed in mid-answer', async (server) => {
 
     const long = open(server);
     const said = long.chat.sendMessage('plan 4 steps').then(() => (long.over = true));
-    await until(() => long.seen > 10 * n || long.over);
+    await until(() => long.seen > (200 * n) / kills || long.over); // the answer has about 200 chunks
     await server.kill();
     await server.start();
     const reloaded = open(server, long);
