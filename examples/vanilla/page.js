@@ -66,10 +66,13 @@ async function stop() {
   await running;
 }
 
+/** The answer to a question that nobody answers. */
+const decline = ({ id }) => ({ interruptId: id, status: 'cancelled' });
+
 /** Sends a message after these; one that was edited keeps its id. Open questions are declined. */
 async function say(words, messages = agent.messages, id = crypto.randomUUID()) {
   if (running) await stop();
-  const resume = agent.openQuestions().map((question) => agent.decline(question));
+  const resume = agent.pendingInterrupts.map(decline);
   agent.setMessages([...messages, { id, role: 'user', content: words }]);
   run(resume.length > 0 ? { resume } : {});
 }
@@ -83,7 +86,7 @@ function regenerate() {
 /** Notes an answer to a question; all open questions are answered at once. */
 function answer(question, given) {
   answers.set(question.id, given);
-  const open = agent.openQuestions();
+  const open = agent.pendingInterrupts;
   if (open.every(({ id }) => answers.has(id))) run({ resume: open.map(({ id }) => answers.get(id)) });
   else draw();
 }
@@ -112,7 +115,7 @@ function draw() {
     due = 0;
     const list = byId('messages');
     const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
-    list.replaceChildren(...agent.messages.map(messageView), ...(running ? [] : agent.openQuestions().map(questionView)), ...status());
+    list.replaceChildren(...agent.messages.map(messageView), ...(running ? [] : agent.pendingInterrupts.map(questionView)), ...status());
     if (atEnd) list.scrollTop = list.scrollHeight;
     byId('send').textContent = running ? 'Stop' : 'Send';
     document.body.dataset.running = Boolean(running);
@@ -146,7 +149,7 @@ function status() {
   const last = agent.messages.at(-1);
   return [
     trouble && element('p', { className: 'trouble', role: 'alert', textContent: trouble }),
-    !running && last && agent.openQuestions().length === 0 && button('Answer again', regenerate, 'quiet again'),
+    !running && last && agent.pendingInterrupts.length === 0 && button('Answer again', regenerate, 'quiet again'),
     !last && !running && element('p', { className: 'welcome', textContent: 'What can I do for you?' }),
   ].filter(Boolean);
 }
@@ -163,8 +166,8 @@ function edit(section, message) {
 function questionView(question) {
   if (answers.has(question.id)) return '';
   const { approved, answer: field } = question.responseSchema?.properties ?? {};
-  const refuse = button('No answer', () => answer(question, agent.decline(question)), 'quiet');
-  const give = (payload) => answer(question, agent.answer(question, payload));
+  const refuse = button('No answer', () => answer(question, decline(question)), 'quiet');
+  const give = (payload) => answer(question, { interruptId: question.id, status: 'resolved', payload });
   const form = element('form', { className: 'card question' }, element('strong', { textContent: question.message }));
   if (approved) {
     approval(form, question, give);

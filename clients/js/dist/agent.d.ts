@@ -1,5 +1,5 @@
 import { HttpAgent } from '@ag-ui/client';
-import type { HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
+import type { HttpAgentConfig, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
 import type { ResumeOptions } from './options.js';
 import { type Stand } from './stand.js';
 /** The server's choices in cases where it would rather ask; `forwardedProps.holdfast` of each run. */
@@ -19,10 +19,6 @@ export interface HoldfastChoices {
     /** Resume even if the history is not as long as the checkpoint expects. */
     allowStale?: boolean;
 }
-/** A question of the server's that a person has to answer before the run continues. */
-export type Question = Interrupt;
-/** An answer, for `runAgent({ resume })`. */
-export type Answer = NonNullable<RunAgentParameters['resume']>[number];
 /** A call that somebody outside finishes, such as another department. Until then nothing runs. */
 export interface OutsideCall {
     toolCallId: string;
@@ -40,14 +36,11 @@ export interface HoldfastAgentConfig extends HttpAgentConfig, Omit<ResumeOptions
 /**
  * An `HttpAgent` for a Holdfast server. Runs survive cut connections and restarts of the
  * server (see {@link resumingFetch}, which its `fetch` is), `connectAgent()` shows a thread
- * as it is and follows its run, `abortRun()` ends the run on the server, and questions can
- * be read and answered.
+ * as it is and follows its run, and `abortRun()` ends the run on the server.
  */
 export declare class HoldfastAgent extends HttpAgent {
     /** Sent with every run, as `forwardedProps.holdfast`. */
     holdfast: HoldfastChoices;
-    /** @internal what {@link openQuestions} returns */
-    questions: Question[];
     /** @internal what {@link outsideCalls} returns */
     outside: OutsideCall[];
     /** @internal what it has, as the server has it; undefined if that is not sure */
@@ -60,22 +53,13 @@ export declare class HoldfastAgent extends HttpAgent {
     clone(): HoldfastAgent;
     /** Stops watching the run, which goes on: what a page does when it shows another thread. */
     detach(): void;
-    /** The questions that the last run ended with and that are not answered yet. */
-    openQuestions(): Question[];
     /**
      * The calls that the thread waits for: the last run has ended, but its work has not. When
      * their results have come, `connectAgent()` shows how it went on.
      */
     outsideCalls(): OutsideCall[];
-    /**
-     * Returns the answer to an open question; pass the answers to all of them to
-     * `runAgent({ resume })`. The payload is described in the question's
-     * `responseSchema`. It throws if the question is not open.
-     */
-    answer(question: Question | string, payload: unknown): Answer;
-    /** Returns the answer that declines an open question. It throws if the question is not open. */
-    decline(question: Question | string): Answer;
-    private idOf;
+    /** Shows the thread as it is, and follows its run. */
+    connectAgent(...[parameters, subscriber]: Parameters<HttpAgent['connectAgent']>): ReturnType<HttpAgent['connectAgent']>;
     protected prepareRunAgentInput(parameters?: RunAgentParameters): RunAgentInput;
     protected requestInit(input: RunAgentInput): RequestInit;
     /** @internal the server's address; it throws if that is not known */

@@ -13,7 +13,9 @@ const remember = {
         return { messages: messages.filter((message) => message.role !== 'reasoning' || known.has(message.id)) };
     },
     onRunStartedEvent: ({ agent }) => {
-        agent.questions = [];
+        // The server has taken the answers. The official client keeps the questions if the run then fails, and refuses
+        // every message.
+        agent.pendingInterrupts = [];
         agent.outside = [];
         agent.stand = undefined;
     },
@@ -21,8 +23,7 @@ const remember = {
         if (event.name === 'holdfast.outside_calls')
             agent.outside = event.value.calls ?? [];
     },
-    onRunFinishedEvent: ({ event, agent }) => {
-        agent.questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
+    onRunFinishedEvent: ({ agent }) => {
         agent.stand = standOf(agent.threadId, []);
     },
     // Only now the agent has all messages of the run.
@@ -34,14 +35,11 @@ const remember = {
 /**
  * An `HttpAgent` for a Holdfast server. Runs survive cut connections and restarts of the
  * server (see {@link resumingFetch}, which its `fetch` is), `connectAgent()` shows a thread
- * as it is and follows its run, `abortRun()` ends the run on the server, and questions can
- * be read and answered.
+ * as it is and follows its run, and `abortRun()` ends the run on the server.
  */
 export class HoldfastAgent extends HttpAgent {
     /** Sent with every run, as `forwardedProps.holdfast`. */
     holdfast;
-    /** @internal what {@link openQuestions} returns */
-    questions = [];
     /** @internal what {@link outsideCalls} returns */
     outside = [];
     /** @internal what it has, as the server has it; undefined if that is not sure */
@@ -60,7 +58,7 @@ export class HoldfastAgent extends HttpAgent {
     /** A new agent with the same thread, messages, options, open questions and outside calls. */
     clone() {
         const copy = super.clone();
-        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside], stand: this.stand });
+        return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, outside: [...this.outside], stand: this.stand });
     }
     /** Stops watching the run, which goes on: what a page does when it shows another thread. */
     detach() {
@@ -69,10 +67,6 @@ export class HoldfastAgent extends HttpAgent {
         this.abortRun();
         this.options.onAbort = onAbort;
     }
-    /** The questions that the last run ended with and that are not answered yet. */
-    openQuestions() {
-        return [...this.questions];
-    }
     /**
      * The calls that the thread waits for: the last run has ended, but its work has not. When
      * their results have come, `connectAgent()` shows how it went on.
@@ -80,24 +74,10 @@ export class HoldfastAgent extends HttpAgent {
     outsideCalls() {
         return [...this.outside];
     }
-    /**
-     * Returns the answer to an open question; pass the answers to all of them to
-     * `runAgent({ resume })`. The payload is described in the question's
-     * `responseSchema`. It throws if the question is not open.
-     */
-    answer(question, payload) {
-        return { interruptId: this.idOf(question), status: 'resolved', payload };
-    }
-    /** Returns the answer that declines an open question. It throws if the question is not open. */
-    decline(question) {
-        return { interruptId: this.idOf(question), status: 'cancelled' };
-    }
-    idOf(question) {
-        const id = typeof question === 'string' ? question : question.id;
-        if (this.questions.some((open) => open.id === id))
-            return id;
-        const open = this.questions.map((q) => q.id).join(', ') || 'none';
-        throw new Error(`The question "${id}" is not open (open questions: ${open}).`);
+    /** Shows the thread as it is, and follows its run. */
+    connectAgent(...[parameters, subscriber]) {
+        this.pendingInterrupts = []; // the official client would ask for answers; the server says what is open now
+        return super.connectAgent(parameters, subscriber);
     }
     prepareRunAgentInput(parameters) {
         const input = super.prepareRunAgentInput(parameters);

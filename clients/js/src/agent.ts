@@ -1,5 +1,5 @@
 import { HttpAgent } from '@ag-ui/client';
-import type { AgentSubscriber, HttpAgentConfig, Interrupt, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
+import type { AgentSubscriber, HttpAgentConfig, RunAgentInput, RunAgentParameters } from '@ag-ui/client';
 import { resumingFetch } from './fetch.js';
 import type { ResumeOptions } from './options.js';
 import { errorOf } from './refusal.js';
@@ -24,12 +24,6 @@ export interface HoldfastChoices {
   /** Resume even if the history is not as long as the checkpoint expects. */
   allowStale?: boolean;
 }
-
-/** A question of the server's that a person has to answer before the run continues. */
-export type Question = Interrupt;
-
-/** An answer, for `runAgent({ resume })`. */
-export type Answer = NonNullable<RunAgentParameters['resume']>[number];
 
 /** A call that somebody outside finishes, such as another department. Until then nothing runs. */
 export interface OutsideCall {
@@ -56,15 +50,16 @@ const remember: AgentSubscriber = {
     return { messages: messages.filter((message) => message.role !== 'reasoning' || known.has(message.id)) };
   },
   onRunStartedEvent: ({ agent }) => {
-    (agent as HoldfastAgent).questions = [];
+    // The server has taken the answers. The official client keeps the questions if the run then fails, and refuses
+    // every message.
+    agent.pendingInterrupts = [];
     (agent as HoldfastAgent).outside = [];
     (agent as HoldfastAgent).stand = undefined;
   },
   onCustomEvent: ({ event, agent }) => {
     if (event.name === 'holdfast.outside_calls') (agent as HoldfastAgent).outside = (event.value as { calls?: OutsideCall[] }).calls ?? [];
   },
-  onRunFinishedEvent: ({ event, agent }) => {
-    (agent as HoldfastAgent).questions = event.outcome?.type === 'interrupt' ? event.outcome.interrupts : [];
+  onRunFinishedEvent: ({ agent }) => {
     (agent as HoldfastAgent).stand = standOf(agent.threadId, []);
   },
   // Only now the agent has all messages of the run.
@@ -76,14 +71,11 @@ const remember: AgentSubscriber = {
 /**
  * An `HttpAgent` for a Holdfast server. Runs survive cut connections and restarts of the
  * server (see {@link resumingFetch}, which its `fetch` is), `connectAgent()` shows a thread
- * as it is and follows its run, `abortRun()` ends the run on the server, and questions can
- * be read and answered.
+ * as it is and follows its run, and `abortRun()` ends the run on the server.
  */
 export class HoldfastAgent extends HttpAgent {
   /** Sent with every run, as `forwardedProps.holdfast`. */
   holdfast: HoldfastChoices;
-  /** @internal what {@link openQuestions} returns */
-  questions: Question[] = [];
   /** @internal what {@link outsideCalls} returns */
   outside: OutsideCall[] = [];
   /** @internal what it has, as the server has it; undefined if that is not sure */
@@ -104,7 +96,7 @@ export class HoldfastAgent extends HttpAgent {
   /** A new agent with the same thread, messages, options, open questions and outside calls. */
   override clone(): HoldfastAgent {
     const copy = super.clone() as HoldfastAgent;
-    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, questions: [...this.questions], outside: [...this.outside], stand: this.stand });
+    return Object.assign(copy, { holdfast: { ...this.holdfast }, base: this.base, options: this.options, outside: [...this.outside], stand: this.stand });
   }
 
   /** Stops watching the run, which goes on: what a page does when it shows another thread. */
@@ -115,11 +107,6 @@ export class HoldfastAgent extends HttpAgent {
     this.options.onAbort = onAbort;
   }
 
-  /** The questions that the last run ended with and that are not answered yet. */
-  openQuestions(): Question[] {
-    return [...this.questions];
-  }
-
   /**
    * The calls that the thread waits for: the last run has ended, but its work has not. When
    * their results have come, `connectAgent()` shows how it went on.
@@ -128,25 +115,10 @@ export class HoldfastAgent extends HttpAgent {
     return [...this.outside];
   }
 
-  /**
-   * Returns the answer to an open question; pass the answers to all of them to
-   * `runAgent({ resume })`. The payload is described in the question's
-   * `responseSchema`. It throws if the question is not open.
-   */
-  answer(question: Question | string, payload: unknown): Answer {
-    return { interruptId: this.idOf(question), status: 'resolved', payload };
-  }
-
-  /** Returns the answer that declines an open question. It throws if the question is not open. */
-  decline(question: Question | string): Answer {
-    return { interruptId: this.idOf(question), status: 'cancelled' };
-  }
-
-  private idOf(question: Question | string): string {
-    const id = typeof question === 'string' ? question : question.id;
-    if (this.questions.some((open) => open.id === id)) return id;
-    const open = this.questions.map((q) => q.id).join(', ') || 'none';
-    throw new Error(`The question "${id}" is not open (open questions: ${open}).`);
+  /** Shows the thread as it is, and follows its run. */
+  override connectAgent(...[parameters, subscriber]: Parameters<HttpAgent['connectAgent']>): ReturnType<HttpAgent['connectAgent']> {
+    this.pendingInterrupts = []; // the official client would ask for answers; the server says what is open now
+    return super.connectAgent(parameters, subscriber);
   }
 
   protected override prepareRunAgentInput(parameters?: RunAgentParameters): RunAgentInput {

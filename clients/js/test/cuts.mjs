@@ -49,7 +49,7 @@ async function combination(dialect) {
       row.attaches++;
       await judge(page, [second.error].filter(Boolean));
     }
-    const resume = agent.openQuestions().map((question) => agent.answer(question, { answer: 'Vienna' }));
+    const resume = agent.pendingInterrupts.map(({ id }) => ({ interruptId: id, status: 'resolved', payload: { answer: 'Vienna' } }));
     if (resume.length > 0) {
       const third = await say(agent, undefined, { resume }).catch((error) => ({ error }));
       await judge(agent, [third.error].filter(Boolean));
