@@ -1,4 +1,5 @@
 import { Cancels } from './cancel.js';
+import { Placing } from './placing.js';
 import { RunStream } from './runstream.js';
 import { named, targetOf } from './target.js';
 /**
@@ -16,6 +17,7 @@ import { named, targetOf } from './target.js';
 export function resumingFetch(options = {}) {
     const send = options.fetch ?? ((url, init) => fetch(url, init));
     const cancels = new Cancels(send);
+    const placing = new Placing();
     // One note for all runs: one that works ends what one that was given up has said.
     let told = 'live';
     const tell = (state) => {
@@ -33,6 +35,6 @@ export function resumingFetch(options = {}) {
         // After Stop, the next message has to wait until the run has ended on the server.
         if (target.run !== undefined)
             await cancels.settled(target, init.signal);
-        return new RunStream(target, init, send, cancels, options, tell).open();
+        return new RunStream(target, init, send, cancels, placing, options, tell).open();
     };
 }

@@ -4,7 +4,7 @@
 // to the thread. The client gets one legal sequence of events (see transcript.ts).
 import { errorOf } from './refusal.js';
 import { encode, parser } from './sse.js';
-import { eventsURL, streamURL, threadHeader } from './target.js';
+import { eventsURL, streamURL } from './target.js';
 import { isEnd, Transcript } from './transcript.js';
 import { abortError, after, discard, retryAfter, sleep } from './wait.js';
 /** The shortest pause that a server may ask for with `retry:`, in milliseconds. */
@@ -15,6 +15,7 @@ export class RunStream {
     #init;
     #send;
     #cancels;
+    #placing;
     #options;
     #signal;
     #told;
@@ -40,11 +41,12 @@ export class RunStream {
     #ended = false;
     /** The last failure, for the hint of a RUN_ERROR. */
     #trouble = 'the stream ended before the run did';
-    constructor(target, init, send, cancels, options, told) {
+    constructor(target, init, send, cancels, placing, options, told) {
         this.#target = target;
         this.#init = init;
         this.#send = send;
         this.#cancels = cancels;
+        this.#placing = placing;
         this.#options = options;
         this.#told = told;
         this.#signal = init.signal ?? null;
@@ -275,10 +277,8 @@ export class RunStream {
         this.#connection = new AbortController();
         const headers = new Headers(init.headers);
         headers.set('Holdfast-Resume', '1');
-        // A balancer that sends all requests of a thread to one server cannot read it in a body.
-        const named = init.method === 'POST' ? threadHeader(this.#target.thread) : undefined;
-        if (named !== undefined)
-            headers.set('Holdfast-Thread', named);
+        if (init.method === 'POST')
+            this.#placing.name(headers, url, this.#target.thread);
         const asking = this.#watched(this.#send(url, { ...init, headers, signal: this.#connection.signal })).catch((error) => {
             this.#trouble = String(error);
             return undefined;
@@ -286,6 +286,8 @@ export class RunStream {
         this.#asking = asking;
         const response = await Promise.race([asking, this.#leaving]);
         this.#checkAborted();
+        if (response instanceof Response)
+            this.#placing.note(url, response);
         return response ?? undefined;
     }
     /** Waits before the next attempt; false means that it is time to give up. */

@@ -23,8 +23,6 @@ export declare function targetOf(url: string, init: RequestInit, base: string | 
  * it is sent again; any other request as it is.
  */
 export declare function named(url: string, init: RequestInit): RequestInit;
-/** A thread's id as a header has it, which is as a path has it; undefined if neither can. */
-export declare function threadHeader(thread: string): string | undefined;
 /** Where a thread is. */
 export declare function threadURL(base: string, thread: string): string;
 /** Where a thread can be attached to. */

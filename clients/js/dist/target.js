@@ -82,15 +82,6 @@ function parse(body) {
     }
 }
 const part = encodeURIComponent;
-/** A thread's id as a header has it, which is as a path has it; undefined if neither can. */
-export function threadHeader(thread) {
-    try {
-        return part(thread);
-    }
-    catch {
-        return undefined; // half a character
-    }
-}
 /** Where a thread is. */
 export function threadURL(base, thread) {
     return `${base}/threads/${part(thread)}`;

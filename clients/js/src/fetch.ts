@@ -1,5 +1,6 @@
 import { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
+import { Placing } from './placing.js';
 import { RunStream } from './runstream.js';
 import { named, targetOf } from './target.js';
 
@@ -20,6 +21,7 @@ export type { Connection, Fetch, ResumeOptions } from './options.js';
 export function resumingFetch(options: ResumeOptions = {}): (url: string, init?: RequestInit) => Promise<Response> {
   const send: Fetch = options.fetch ?? ((url, init) => fetch(url, init));
   const cancels = new Cancels(send);
+  const placing = new Placing();
   // One note for all runs: one that works ends what one that was given up has said.
   let told: Connection = 'live';
   const tell = (state: Connection): void => {
@@ -34,6 +36,6 @@ export function resumingFetch(options: ResumeOptions = {}): (url: string, init?:
     init.signal?.throwIfAborted();
     // After Stop, the next message has to wait until the run has ended on the server.
     if (target.run !== undefined) await cancels.settled(target, init.signal);
-    return new RunStream(target, init, send, cancels, options, tell).open();
+    return new RunStream(target, init, send, cancels, placing, options, tell).open();
   };
 }

@@ -6,8 +6,9 @@
 import type { Cancels } from './cancel.js';
 import type { Connection, Fetch, ResumeOptions } from './options.js';
 import { errorOf } from './refusal.js';
+import type { Placing } from './placing.js';
 import { encode, parser, type Frame } from './sse.js';
-import { eventsURL, streamURL, threadHeader, type Target } from './target.js';
+import { eventsURL, streamURL, type Target } from './target.js';
 import { isEnd, Transcript, type Event } from './transcript.js';
 import { abortError, after, discard, retryAfter, sleep } from './wait.js';
 
@@ -28,6 +29,7 @@ export class RunStream {
   readonly #init: RequestInit;
   readonly #send: Fetch;
   readonly #cancels: Cancels;
+  readonly #placing: Placing;
   readonly #options: ResumeOptions;
   readonly #signal: AbortSignal | null;
   readonly #told: (state: Connection) => void;
@@ -54,11 +56,12 @@ export class RunStream {
   /** The last failure, for the hint of a RUN_ERROR. */
   #trouble = 'the stream ended before the run did';
 
-  constructor(target: Target, init: RequestInit, send: Fetch, cancels: Cancels, options: ResumeOptions, told: (state: Connection) => void) {
+  constructor(target: Target, init: RequestInit, send: Fetch, cancels: Cancels, placing: Placing, options: ResumeOptions, told: (state: Connection) => void) {
     this.#target = target;
     this.#init = init;
     this.#send = send;
     this.#cancels = cancels;
+    this.#placing = placing;
     this.#options = options;
     this.#told = told;
     this.#signal = init.signal ?? null;
@@ -268,9 +271,7 @@ export class RunStream {
     this.#connection = new AbortController();
     const headers = new Headers(init.headers);
     headers.set('Holdfast-Resume', '1');
-    // A balancer that sends all requests of a thread to one server cannot read it in a body.
-    const named = init.method === 'POST' ? threadHeader(this.#target.thread) : undefined;
-    if (named !== undefined) headers.set('Holdfast-Thread', named);
+    if (init.method === 'POST') this.#placing.name(headers, url, this.#target.thread);
     const asking = this.#watched(this.#send(url, { ...init, headers, signal: this.#connection.signal })).catch((error: unknown) => {
       this.#trouble = String(error);
       return undefined;
@@ -278,6 +279,7 @@ export class RunStream {
     this.#asking = asking;
     const response = await Promise.race([asking, this.#leaving]);
     this.#checkAborted();
+    if (response instanceof Response) this.#placing.note(url, response);
     return response ?? undefined;
   }
 

@@ -94,15 +94,6 @@ function parse(body: string): { id?: unknown; threadId?: unknown; runId?: unknow
 
 const part = encodeURIComponent;
 
-/** A thread's id as a header has it, which is as a path has it; undefined if neither can. */
-export function threadHeader(thread: string): string | undefined {
-  try {
-    return part(thread);
-  } catch {
-    return undefined; // half a character
-  }
-}
-
 /** Where a thread is. */
 export function threadURL(base: string, thread: string): string {
   return `${base}/threads/${part(thread)}`;

@@ -16,6 +16,19 @@ test('a stream that breaks in a frame is continued after the last whole one', as
   assert.equal(requests[1].init.body, null);
 });
 
+test('a page of another origin names the thread to servers that know the header', async () => {
+  globalThis.location = new URL('http://page/chat');
+  const named = ({ init }) => new Headers(init.headers).get('Holdfast-Thread');
+  try {
+    const { fetch, requests } = answers(sse(started + finished), sse(started + finished, 'end', { 'Holdfast-Run': 'r1', 'Holdfast-Owner': 'p' }), sse(started + finished));
+    const resuming = resumingFetch({ fetch });
+    for (const url of ['http://h/runs', 'http://h/runs', 'http://h/runs', 'http://other/runs', '/runs']) await (await resuming(url, post())).text();
+    assert.deepEqual(requests.map(named), [null, null, 't%2F1', null, 't%2F1']);
+  } finally {
+    delete globalThis.location;
+  }
+});
+
 test('cut at every byte, a stream is whole in the end', async (t) => {
   timers(t);
   const frames = [started, text(2), 'data: {"type":"CUSTOM","name":"✓","value":1}\n\n', text(3), finished];
