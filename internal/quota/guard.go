@@ -2,69 +2,57 @@ package quota
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
 // guard is a lock for many readers or one writer that is held while a store is asked. Unlike a
-// [sync.RWMutex], it lets a caller stop waiting for it.
+// [sync.RWMutex], it lets a caller stop waiting for it, and callers get it in the order in which they
+// have come: readers that come after a writer wait for it, and a writer that comes back at once does
+// not pass readers that wait.
 type guard struct {
 	mu      sync.Mutex
 	readers int // -1 while a writer has it
-	writers int // that wait; readers that come later wait for them
-	freed   chan struct{}
+	waiting []*turn
+}
+
+// turn is a caller that waits.
+type turn struct {
+	writes bool
+	taken  chan struct{} // closed when the caller has the lock
 }
 
 // read takes the lock with other readers.
-func (g *guard) read(ctx context.Context) error {
-	return g.take(ctx, func() bool {
-		if g.readers < 0 || g.writers > 0 {
-			return false
-		}
-		g.readers++
-		return true
-	})
-}
+func (g *guard) read(ctx context.Context) error { return g.take(ctx, false) }
 
 // write takes the lock alone.
-func (g *guard) write(ctx context.Context) error {
+func (g *guard) write(ctx context.Context) error { return g.take(ctx, true) }
+
+// take waits for the lock.
+func (g *guard) take(ctx context.Context, writes bool) error {
+	t := &turn{writes, make(chan struct{})}
 	g.mu.Lock()
-	g.writers++
+	g.waiting = append(g.waiting, t)
+	g.admit()
+	waits := slices.Contains(g.waiting, t)
 	g.mu.Unlock()
-	err := g.take(ctx, func() bool {
-		if g.readers != 0 {
-			return false
-		}
-		g.readers = -1
-		return true
-	})
+	if !waits {
+		return nil
+	}
+	select {
+	case <-t.taken:
+		return nil
+	case <-ctx.Done():
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.writers--
-	if err != nil {
-		g.wake() // readers that have waited for this writer
+	at := slices.Index(g.waiting, t)
+	if at < 0 { // it has got the lock meanwhile
+		return nil
 	}
-	return err
-}
-
-// take waits until free, which is called with the lock of the guard, has taken it.
-func (g *guard) take(ctx context.Context, free func() bool) error {
-	for {
-		g.mu.Lock()
-		taken := free()
-		if g.freed == nil {
-			g.freed = make(chan struct{})
-		}
-		freed := g.freed
-		g.mu.Unlock()
-		if taken {
-			return nil
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	g.waiting = slices.Delete(g.waiting, at, at+1)
+	g.admit() // readers that have waited for this writer
+	return ctx.Err()
 }
 
 // free gives the lock back.
@@ -72,13 +60,22 @@ func (g *guard) free() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readers = max(g.readers-1, 0)
-	g.wake()
+	g.admit()
 }
 
-// wake has everybody look who waits.
-func (g *guard) wake() {
-	if g.freed != nil {
-		close(g.freed)
-		g.freed = nil
+// admit gives the lock to those who can have it, in their order. The caller holds mu.
+func (g *guard) admit() {
+	for len(g.waiting) > 0 {
+		t := g.waiting[0]
+		switch {
+		case !t.writes && g.readers >= 0:
+			g.readers++
+		case t.writes && g.readers == 0:
+			g.readers = -1
+		default:
+			return
+		}
+		g.waiting = slices.Delete(g.waiting, 0, 1)
+		close(t.taken)
 	}
 }

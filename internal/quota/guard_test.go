@@ -59,3 +59,33 @@ func TestGuard(t *testing.T) {
 		}
 	})
 }
+
+// TestGuardTurns: a writer that gives the guard back and comes again at once does not pass a reader
+// that waits, whichever of the two is faster.
+func TestGuardTurns(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			var g guard
+			if g.write(t.Context()) != nil {
+				t.Fatal("a free guard cannot be taken")
+			}
+			var order []string
+			go func() {
+				if g.read(t.Context()) == nil {
+					order = append(order, "reader")
+					g.free()
+				}
+			}()
+			synctest.Wait()
+			g.free()
+			if g.write(t.Context()) == nil {
+				order = append(order, "writer")
+				g.free()
+			}
+			if len(order) != 2 || order[0] != "reader" {
+				t.Fatalf("it was given to %q", order)
+			}
+		})
+	}
+}
