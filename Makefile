@@ -231,6 +231,9 @@ else
 	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestSeeds$$' -v ./internal/simulate -args -seeds=$(SEEDS) -spell=$(SPELL) $(if $(REDIS),-redis) | sed -nE 's/^ +simulate_test.go:[0-9]+: (seed .*)/\1/p; /^(playing|seeds?) |FAIL|^ok|panic/p'"
 endif
 
+replays: ## compare the stories of SEEDS=a..b with those under a scheduler of Go's that throws dice; with REDIS=1 through the Redis layer; docs/reliability.md
+	bash -o pipefail -c "go test -count=1 -timeout=24h -run='^TestReplays$$' -v ./internal/simulate -args -replays -seeds=$(SEEDS) $(if $(REDIS),-redis) | sed -nE 's/^ +replays_test.go:[0-9]+: (.*)/\1/p; /seeds have|FAIL|^ok|panic/p'"
+
 ONLY ?=
 mutants: ## break the protocol in small ways, those whose names contain ONLY, and print which seed of the simulator finds which; prints the table in docs/reliability.md
 	bash -o pipefail -c "go test -count=1 -timeout=4h -run='^TestMutants$$' -v ./internal/simulate -args -mutants -only='$(ONLY)' | sed -nE '/^\|/p; s/^ +mutants_test.go:[0-9]+: (.*)/\1/p; /FAIL|^ok/p'"

@@ -27,6 +27,7 @@ type client struct {
 	dialect agui.Dialect
 	posts   int // how many messages it has sent
 	sent    int // how many requests
+	cancels int
 	page    page
 	stop    context.CancelFunc // of the stream that it reads; nil if none is open
 	server  *server            // that it reads from
@@ -152,9 +153,11 @@ func (c *client) get(path string) *request {
 // cancel cancels the run that it watches.
 func (c *client) cancel(s *server) {
 	run := c.page.run
+	c.cancels++
+	ctx := as(s.clients, fmt.Sprintf("%s-x%d", c.name, c.cancels)) // it may read meanwhile
 	c.world.ended.Go(func() {
 		r := &request{method: "POST", path: "/threads/" + c.thread + "/runs/" + run + "/cancel"}
-		c.world.fact("%s has cancelled %s: %s", c.name, run, s.ask(as(s.clients, c.name), r, nil))
+		c.world.fact("%s has cancelled %s: %s", c.name, run, s.ask(ctx, r, nil))
 	})
 }
 
@@ -189,7 +192,7 @@ func (c *client) read(s *server, what string, fresh bool, r *request) {
 		if r.result {
 			c.page = page{}
 		}
-		w := &response{ctx: ctx}
+		w := &response{ctx: ctx, dead: s.isDead}
 		w.begun = func(header http.Header) {
 			c.world.fact("%s %s: ok", c.name, what)
 			run := cmp.Or(header.Get("Holdfast-Run"), header.Get("Holdfast-Side-Run"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -53,6 +54,7 @@ func (r *request) made(ctx context.Context) *http.Request {
 // response is what a client gets. It takes everything at once.
 type response struct {
 	ctx    context.Context
+	dead   func() bool // the server is
 	header http.Header
 	code   int
 	begun  func(http.Header) // called when a stream begins
@@ -66,9 +68,17 @@ func (r *response) Header() http.Header { return r.header }
 // WriteHeader implements [http.ResponseWriter].
 func (r *response) WriteHeader(code int) {
 	r.code = code
-	if r.streams() {
+	if r.streams() && r.cut() == nil {
 		r.begun(r.header)
 	}
+}
+
+// cut returns why nothing arrives any more; nil if it does. Nobody hears a dead process.
+func (r *response) cut() error {
+	if r.dead() {
+		return net.ErrClosed
+	}
+	return r.ctx.Err()
 }
 
 func (r *response) streams() bool {
@@ -77,7 +87,7 @@ func (r *response) streams() bool {
 
 // Write implements [http.ResponseWriter].
 func (r *response) Write(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.cut(); err != nil {
 		return 0, err
 	}
 	r.buf = append(r.buf, b...)
@@ -89,7 +99,7 @@ func (r *response) Write(b []byte) (int, error) {
 		if f := frameOf(event); f != nil {
 			r.see(f)
 		}
-		if err := r.ctx.Err(); err != nil {
+		if err := r.cut(); err != nil {
 			return 0, err // it has left
 		}
 		r.buf = rest

@@ -4,6 +4,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/clock"
+	"github.com/holdfast-agents/holdfast/internal/owner"
+	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
@@ -12,12 +15,14 @@ import (
 // Upkeep: what servers do with threads that do not run, by themselves and when users ask for it.
 
 // newKeeper returns what looks after the threads of a server.
-func (s *server) newKeeper(base store.Store) *upkeep.Keeper {
-	p := s.world.plan
+func newKeeper(
+	keep upkeep.Retention, base store.Store, engine *owner.Engine, limits *quota.Limiter, now clock.Shared,
+	id func(string) string,
+) *upkeep.Keeper {
 	return upkeep.New(upkeep.Config{
 		Store:           base,
-		Engine:          s.engine,
-		Limits:          s.limits,
+		Engine:          engine,
+		Limits:          limits,
 		KeepCheckpoints: 4,
 		Archivers:       1, // two that wake at once would go on in any order
 		ArchiveAfter:    700 * time.Millisecond,
@@ -25,21 +30,14 @@ func (s *server) newKeeper(base store.Store) *upkeep.Keeper {
 		Retention: upkeep.Retention{
 			Every:       830 * time.Millisecond,
 			Due:         410 * time.Millisecond,
-			Checkpoints: p.retention.Checkpoints,
-			Threads:     p.retention.Threads,
-			PruneBytes:  p.retention.PruneBytes,
+			Checkpoints: keep.Checkpoints,
+			Threads:     keep.Threads,
+			PruneBytes:  keep.PruneBytes,
 		},
 		Log:     slog.New(slog.DiscardHandler),
-		Now:     s.stamp,
-		NewID:   s.newID,
+		Now:     now,
+		NewID:   id,
 		Cleaned: func(threads.Cleaned) {},
 		Walked:  func(int) {},
 	})
-}
-
-// look begins to look after threads, if the plan says that servers do.
-func (s *server) look() {
-	if s.world.plan.extras.keepers && !s.isDead() {
-		s.keeper.Start()
-	}
 }

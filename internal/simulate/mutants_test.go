@@ -169,12 +169,18 @@ func (m *mutant) build(t *testing.T) (binary string) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for i, c := range m.changes {
 		file, err := filepath.Abs(filepath.Join("..", c.file))
+		if filepath.IsAbs(c.file) {
+			file = c.file
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		data, err := os.ReadFile(cmp.Or(overlay.Replace[file], file))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if n := bytes.Count(data, []byte(c.text)); n != 1 {
+			t.Fatalf("%s: %s has its text %d times: %q", m.name, c.file, n, c.text)
 		}
 		broken := filepath.Join(dir, fmt.Sprintf("%d.go", i))
 		if err := os.WriteFile(broken, bytes.Replace(data, []byte(c.text), []byte(c.instead), 1), 0o600); err != nil {

@@ -52,7 +52,7 @@ func Run(seed uint64, script []string, redis bool) *Result {
 
 // step makes one step. It reports false if there is none, or if a promise was broken.
 func (w *World) step(c *chooser) bool {
-	time.Sleep(10 * time.Microsecond) // so that no two timers of different steps are due at once
+	time.Sleep(moment)
 	w.rest()
 	w.look()
 	if w.violation() != nil {

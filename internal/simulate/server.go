@@ -126,14 +126,16 @@ func (w *World) newServer(index, life int, v variant) *server {
 		panic(err) // the agents are ours
 	}
 	s.engine, s.process = engine, owner.Process(engine)
-	s.keeper = s.newKeeper(base)
+	s.keeper = newKeeper(w.plan.retention, base, engine, s.limits, s.stamp, s.newID)
 	s.handler = s.web()
 	w.ended.Go(func() {
 		defer close(s.begun)
 		for !s.isDead() {
 			if s.engine.Start(context.Background()) == nil {
 				s.ready.Store(true)
-				s.look()
+				if w.plan.extras.keepers && !s.isDead() {
+					s.keeper.Start()
+				}
 				return
 			}
 			time.Sleep(lease / 7)
@@ -252,9 +254,11 @@ func (s *server) stop() {
 	s.stopping = true
 	s.world.ended.Go(func() {
 		s.keeper.Stop()
+		s.pass(context.Background(), "shuts down") // what its keeper has waited for may go on, too
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		_ = s.engine.Shutdown(ctx)
+		s.pass(context.Background(), "has shut down") // what it says until then is heard
 		s.ended.Store(true)
 		s.hangUp()
 		s.world.fact("%s has shut down", s.name)
@@ -270,10 +274,14 @@ func (s *server) at(ctx context.Context, name string, options ...string) string 
 	}
 	verdict, let := s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, options: options})
 	if !let {
+		s.left(name)
 		return dead
 	}
 	return verdict
 }
+
+// left orders those whose contexts have ended at the same moment.
+func (s *server) left(name string) { s.pass(context.Background(), "left "+name) }
 
 // pass is a seam that only orders those who come to it at the same moment: they go on, one after
 // the other, when nothing else moves.

@@ -109,6 +109,7 @@ func (w *World) sayInForks() {
 // drain lets go who waits, in order, and tells what is due, until nothing moves.
 func (w *World) drain() {
 	for w.violation() == nil {
+		time.Sleep(moment)
 		w.rest()
 		if due := w.due(); len(due) > 0 {
 			w.tellStep(due[0].name)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -137,19 +138,10 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	for _, processors := range []string{"1", "4"} {
-		dir := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestSeeds$", "-seeds=1000..1099", "-stories="+dir)
-		cmd.Env = append(os.Environ(), "GOMAXPROCS="+processors)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		told = append(told, dir)
-	}
+	one, other := told(t, exe, 1000, 1099, "1"), told(t, exe, 1000, 1099, "4")
 	same := 0
-	for n := 1000; n < 1100; n++ {
-		if where := differ(t, storyFile(told[0], uint64(n)), storyFile(told[1], uint64(n))); where != "" {
+	for n := uint64(1000); n < 1100; n++ {
+		if where := differ(t, storyFile(one, n), storyFile(other, n)); where != "" {
 			t.Errorf("the seed %d has another story: %s", n, where)
 			continue
 		}
@@ -158,6 +150,22 @@ func TestReplay(t *testing.T) {
 	if same != 100 {
 		t.Errorf("%d of 100 seeds have the same story", same)
 	}
+}
+
+// told has a process with so many processors play seeds, and returns the directory of their stories.
+func told(t *testing.T, exe string, first, last uint64, processors string) string {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"-test.run=^TestSeeds$", fmt.Sprintf("-seeds=%d..%d", first, last), "-stories=" + dir}
+	if *through {
+		args = append(args, "-redis")
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS="+processors)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
 }
 
 // storyFile returns the file of a seed's story.
@@ -198,7 +206,11 @@ func TestStories(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			seed, steps := readStory(t, file)
-			if r := play(t, seed, steps); r.Violation != nil {
+			r := play(t, seed, steps)
+			if !slices.Equal(r.Steps, steps) {
+				t.Errorf("%d of %d steps: %q", len(r.Steps), len(steps), r.Steps)
+			}
+			if r.Violation != nil {
 				t.Errorf("%v\n%s", r.Violation, strings.Join(r.Story, "\n"))
 			}
 		})

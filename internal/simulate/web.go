@@ -121,7 +121,7 @@ func (s *server) serve(r *request, w *response) (code string) {
 
 // ask makes a request whose answer is no stream, and reads the answer into v.
 func (s *server) ask(ctx context.Context, r *request, v any) (code string) {
-	w := &response{ctx: ctx}
+	w := &response{ctx: ctx, dead: s.isDead}
 	code = s.serve(r, w)
 	if code == "ok" && v != nil && w.code != http.StatusNoContent {
 		if err := json.Unmarshal(w.buf, v); err != nil {
