@@ -117,7 +117,8 @@ func TestOfficialClientFallsBack(t *testing.T) {
 func TestOfficialClientContinues(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, version string) {
-		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=5ms")
+		// What it saw is compared with the log as it was written.
+		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=5ms", "--archive-after=1h")
 		out, err := oracle(t, "cursors.mjs", version, p.url).CombinedOutput()
 		t.Logf("%s", out)
 		if err != nil {
