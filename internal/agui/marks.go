@@ -85,9 +85,15 @@ func (m *Message) Mark(said json.RawMessage) {
 	m.Metadata = mustJSON(members)
 }
 
+// onlyImported is the metadata of most such messages.
+const onlyImported = `{"holdfast":{"imported":true}}`
+
 // Imported reports whether the message is marked as one that a client brought.
 func (m *Message) Imported() bool {
-	if !bytes.Contains(m.Metadata, []byte(`"imported"`)) {
+	switch {
+	case string(m.Metadata) == onlyImported:
+		return true
+	case !bytes.Contains(m.Metadata, []byte(`"imported"`)):
 		return false
 	}
 	var metadata struct {
