@@ -22,6 +22,7 @@ const (
 	summed        byte = 6
 	summedPhrases byte = 9
 	summedZstd    byte = 10
+	summedLetters byte = 12
 )
 
 // A frame is the codec id, the checksum and the body. The checksum is CRC-32C, of
@@ -44,6 +45,9 @@ const (
 	// Between these sizes, in bytes, phrases make the server's own values half as large as
 	// without. Larger ones have phrases enough of their own.
 	worthPhrases, maxPhrases = 96, 4 << 10
+	// mostText is the size, in bytes, up to which phrases and letters are as good for text as
+	// zstd, which counts the letters of each value.
+	mostText = 1 << 10
 )
 
 // errUnreadable means that the data is not what Encode wrote.
@@ -55,11 +59,12 @@ type Codec struct {
 	encoder, largeEncoder, phraseEncoder *zstd.Encoder
 	decoder, largeDecoder                *zstd.Decoder
 	book                                 *phraseBook
+	letters                              *letters
 }
 
 // New returns a codec. It starts no goroutine and need not be closed.
 func New() (*Codec, error) {
-	c := &Codec{book: newPhraseBook()}
+	c := &Codec{book: newPhraseBook(), letters: newLetters()}
 	for e, letters := range map[**zstd.Encoder]bool{&c.encoder: false, &c.largeEncoder: true} {
 		var err error
 		if *e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false),
@@ -84,7 +89,7 @@ func New() (*Codec, error) {
 	return c, nil
 }
 
-// Encode appends the frame of raw to own and returns the result. Data that are mostly phrases
+// Encode appends the frame of raw to own and returns the result. Data of phrases and common letters
 // become short; others of more than 256 bytes are compressed if that makes them smaller. Own
 // and name, under which the result is going to be stored, are not part of the frame, but Decode
 // finds out if they change.
@@ -114,23 +119,29 @@ func (c *Codec) EncodeOwn(own []byte, name string, raw []byte) []byte {
 	return encode(c.phraseEncoder, summedPhrases, own, name, raw)
 }
 
-// inPhrases makes the frame of a value that phrases make half as large, or of a short one that
-// they make a quarter smaller. It makes none of others: those have much text, which needs a
-// compressor that is good at letters, and that gains nothing for short ones.
+// inPhrases makes the frame of a value that phrases and letters make a quarter smaller, or half as
+// large if it is long. It makes none of others: those have much text, which needs a compressor that
+// counts its letters.
 func (c *Codec) inPhrases(own []byte, name string, raw []byte) []byte {
 	if len(raw) < worthPhrases || len(raw) > maxPhrases {
 		return nil
 	}
 	most := len(raw) / 2
-	if len(raw) <= worthwhile {
+	if len(raw) <= mostText {
 		most = len(raw) * 3 / 4
 	}
-	own = slices.Grow(own, 1+sumSize+most)
-	data := c.book.encode(append(own, summedBook, 0, 0, 0, 0), raw)
-	if len(data)-len(own)-1-sumSize > most {
+	var room [mostText * 5 / 4]byte
+	block := c.book.encode(room[:0], raw)
+	size, letters := len(block), c.letters.size(block)
+	if min(size, letters) > most {
 		return nil
 	}
-	return seal(data, len(own), name)
+	if letters < size {
+		own = slices.Grow(own, 1+sumSize+letters)
+		return seal(c.letters.encode(append(own, summedLetters, 0, 0, 0, 0), block), len(own), name)
+	}
+	own = slices.Grow(own, 1+sumSize+size)
+	return seal(append(append(own, summedBook, 0, 0, 0, 0), block...), len(own), name)
 }
 
 // encode makes the frame, with an encoder if it is not nil and makes raw smaller.
@@ -183,11 +194,14 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 		return append(make([]byte, 0, len(body)), body...), nil
 	case codec == summedBook:
 		return c.book.decode(name, body)
+	case codec == summedLetters:
+		return c.decodeLetters(name, body)
 	case known:
 		return c.decompress(name, body)
 	case codec == none,
 		matches([]byte{summed}),
 		matches([]byte{summedBook}),
+		matches([]byte{summedLetters}),
 		matches([]byte{summedZstd}),
 		matches([]byte{summedPhrases}):
 		return nil, fmt.Errorf("the codec id of %q is not the one it was written with: %w", name, errUnreadable)
@@ -195,7 +209,7 @@ func (c *Codec) Decode(own []byte, name string, data []byte) ([]byte, error) {
 	return nil, &store.VersionError{
 		What:   fmt.Sprintf("the codec of %q", name),
 		Stored: int(codec),
-		Known:  int(summedZstd), // the largest one
+		Known:  int(summedLetters), // the largest one
 	}
 }
 
@@ -205,7 +219,7 @@ func Summed(data []byte) bool {
 		return false
 	}
 	switch data[0] {
-	case summedBook, summed, summedPhrases, summedZstd:
+	case summedBook, summed, summedPhrases, summedZstd, summedLetters:
 		return true
 	}
 	return false
@@ -224,4 +238,14 @@ func (c *Codec) decompress(name string, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the compressed %q has no content: %w", name, errUnreadable)
 	}
 	return raw, nil
+}
+
+// decodeLetters decodes a value in phrases whose bytes are written by their codes.
+func (c *Codec) decodeLetters(name string, body []byte) ([]byte, error) {
+	var room [mostText * 5 / 4]byte
+	block, err := c.letters.decode(name, body, room[:0])
+	if err != nil {
+		return nil, err
+	}
+	return c.book.decode(name, block)
 }

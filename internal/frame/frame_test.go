@@ -75,6 +75,8 @@ func TestStoredForever(t *testing.T) {
 			"\x00]\xe4\x0e\xa0\x01~\u0602\x94}\x18\r\x93\x1c\xc0\x80\x86\xb3X\x02\x94͇9\a\x01": own,
 		"\x05.v\xe9h\xa6\x01B;\x04\x00c20\x00D18ea6a855a93d11d_0\rW\x00\"\x12\xc6\t\bortj^\x01(cxkmg4gsyno6\x13" +
 			"\x04\x0451Re\b:Z\x04(44166528Z\"}": own,
+		"\f\n%E\x13O\x1fZ8\xbb\xe9:A\xdfs\xeeꍈ\r\xd9h}\x9d\x8d\xd7\xc2^/|\xdc[~\xa3\xd3j\xfer\xad*\x95yⱅ\xd5\xe0J" +
+			"\x9aǃX\xef\n9\xfcB\xd7]\xef=L\xd5ɗ\xba\xab\x83Ao8\\\uf3fe\xb45\a": own,
 	} {
 		if got, err := c.Decode([]byte("own"), "name", []byte(data)); err != nil || string(got) != want ||
 			!frame.Summed([]byte(data)) {
@@ -193,6 +195,14 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("the phrases %q: %d bytes, %v, want ErrUnreadable", body, len(got), err)
 		}
 	}
+	// Letters: none, too many, cut, with more behind them, and no phrases.
+	for _, body := range []string{"", "\x00", "\xff\xff\x7f", "\x05\x00", "\x01\x00\x00\x00\x00\x00", "\x01\x3f",
+		"\x01\x0f"} {
+		got, err := c.Decode(nil, "n", framed(12, []byte(body)))
+		if !errors.Is(err, store.ErrUnreadable) || errors.Is(err, store.ErrVersionTooNew) {
+			t.Errorf("the letters %q: %d bytes, %v, want ErrUnreadable", body, len(got), err)
+		}
+	}
 	for _, codec := range []byte{1, 2, 99, 255} {
 		if _, err := c.Decode(nil, "n", []byte{codec, 1, 2, 3, 4, 5}); !errors.Is(err, store.ErrVersionTooNew) {
 			t.Errorf("codec %d: %v, want ErrVersionTooNew", codec, err)
@@ -289,10 +299,33 @@ func TestCostOfPhrases(t *testing.T) {
 }
 
 func BenchmarkOwn(b *testing.B) {
-	c := newCodec(b)
-	raw, room := []byte(own), make([]byte, 0, 1024)
-	for b.Loop() {
-		c.EncodeOwn(room, "name", raw)
+	c, room := newCodec(b), make([]byte, 0, 2048)
+	for name, raw := range map[string]string{"short": own, "text": own + text} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				c.EncodeOwn(room, "name", []byte(raw))
+			}
+			b.ReportMetric(float64(len(c.EncodeOwn(room, "name", []byte(raw)))), "bytes")
+		})
+	}
+}
+
+// text is prose, as a model writes it.
+const text = "The warehouse in the north has forty of them in stock, and twelve more are on their way from the port. " +
+	"If you need all of them by Friday, I would ask the supplier today, because the last order took nine days. Shall " +
+	"I write to them, or do you want to see the prices first? The cheapest offer is from March, " +
+	"and it may be over by now."
+
+// TestText: the server's values with some text in them, and other text, take little.
+func TestText(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	for raw, most := range map[string]int{own + text: 290, text: 222,
+		strings.Repeat("Zażółć gęślą jaźń ", 4) + own: 130, strings.Repeat("日本語の文章です。", 8) + own: 130} {
+		data := c.EncodeOwn(nil, "name", []byte(raw))
+		if got, err := c.Decode(nil, "name", data); err != nil || string(got) != raw || len(data) > most {
+			t.Errorf("%d bytes became %d, more than %d, and came back as %q, %v", len(raw), len(data), most, got, err)
+		}
 	}
 }
 
@@ -318,6 +351,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte{7})
 	f.Add(c.EncodeOwn(nil, "n", []byte(own)))
+	f.Add(c.EncodeOwn(nil, "n", []byte(text)))
 	f.Add(c.Encode(nil, "n", bytes.Repeat([]byte("large "), 500)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		raw, err := c.Decode(nil, "n", data)

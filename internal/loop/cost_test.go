@@ -153,8 +153,8 @@ func TestRedisPerRound(t *testing.T) {
 		effect                    holdfast.Effect
 		commands, received, holds float64
 	}{
-		{holdfast.EffectPure, 4.2, 1850, 1550},
-		{holdfast.EffectIdempotent, 7.8, 2600, 1700},
+		{holdfast.EffectPure, 4.2, 1840, 1480},
+		{holdfast.EffectIdempotent, 7.8, 2450, 1530},
 	} {
 		t.Run(string(c.effect), func(t *testing.T) {
 			t.Parallel()
@@ -248,7 +248,7 @@ func TestShortThreadIsSmall(t *testing.T) {
 	if n := r.client.Exists(r.Context(), "hf:{acme/t}:l").Val(); n > 0 {
 		t.Error("a stream is left of the log, which is archived")
 	}
-	r.atMost(3000, r.memory("*{acme/t}*"), "bytes of memory for a thread with two messages")
+	r.atMost(2800, r.memory("*{acme/t}*"), "bytes of memory for a thread with two messages")
 }
 
 // TestMemoryPerWord: how often, and how much, is allocated for a word that is stored and
