@@ -89,7 +89,7 @@ func newCrashKiller(t *testing.T, store, recovery string) *killer {
 		"--demo-delay=10ms",
 		"--delta-window=1s",
 		"--lease=300ms",
-		"--archive-after=1h", // what was seen is compared with the log as it was written
+		"--archive-after=1h", // the log must stay as it was written, to be compared with what was seen
 		"--demo-journal=" + k.journal,
 	}
 	return k

@@ -119,7 +119,7 @@ func newKiller(t *testing.T, store, frequency, recovery string, args ...string) 
 		"--checkpoint-frequency=" + frequency,
 		"--demo-delay=2ms",
 		"--lease=300ms",
-		"--archive-after=1h", // what was seen is compared with the log as it was written
+		"--archive-after=1h", // the log must stay as it was written, to be compared with what was seen
 		"--demo-journal=" + k.journal,
 	}
 	k.args = append(k.args, args...)

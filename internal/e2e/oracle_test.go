@@ -117,7 +117,7 @@ func TestOfficialClientFallsBack(t *testing.T) {
 func TestOfficialClientContinues(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, version string) {
-		// What it saw is compared with the log as it was written.
+		// The log must stay as it was written: it is compared with the records that the client saw.
 		p := start(t, redistest.FreeAddr(t), newFile(t), "--demo-delay=5ms", "--archive-after=1h")
 		out, err := oracle(t, "cursors.mjs", version, p.url).CombinedOutput()
 		t.Logf("%s", out)
