@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -16,7 +16,7 @@ size: ## the size of the program for linux/amd64, which must not be more than 36
 	@size=$$(wc -c <bin/holdfast-linux-amd64); echo "$$size bytes (limit $(SIZE))"; test "$$size" -le $(SIZE)
 
 # What takes longest comes first, so that no processor is idle at the end. Most of the time
-# it waits, so there is one program more than processors.
+# it waits, so there are two programs more than processors.
 FIRST = ./internal/e2e ./internal/redisstore ./web ./internal/filestore ./server ./mcp ./internal/command
 # What reads code has no goroutines to watch, and takes several times as long under the
 # detector.
@@ -27,10 +27,14 @@ NEXT = ./internal/audit ./internal/loop
 WITHOUT ?=
 # The detector waits a second at the end of each test program for the reports of other
 # threads, unless it is told to wait less.
-test: export GORACE = atexit_sleep_ms=50
-test: ## run all tests, with the race detector if there is a C compiler
-	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
+raced: export GORACE = atexit_sleep_ms=50
+test: raced unraced ## run all tests, with the race detector if there is a C compiler
+
+raced:
+	go test -timeout=30m -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) $(shell command -v gcc >/dev/null 2>&1 && echo -race) \
 		$(filter-out $(WITHOUT), $(shell go list $(FIRST) && go list work | grep -vE '$(UNRACED)'))
+
+unraced:
 	go test $(filter-out $(WITHOUT), $(shell go list work | grep -E '$(UNRACED)'))
 	go test -tags nextformat -run TestNextFormat $(NEXT)
 
@@ -48,7 +52,7 @@ fmt: ## format all Go files: 120 columns, one line for each element of a large l
 	GOWORK=off go -C tools build -o ../bin/format ./format
 	$(SOURCES) | xargs bin/format -w
 
-check: lint ## what CI checks besides the tests
+check: lint tidy ## what CI checks besides the tests
 	test -z "$$(gofmt -l .)"
 	GOWORK=off go -C tools build -o ../bin/format ./format
 	$(SOURCES) | xargs bin/format
@@ -58,6 +62,8 @@ check: lint ## what CI checks besides the tests
 	go vet -tags nextformat ./internal/thread $(NEXT)
 	go build -o bin/holdfastvet ./cmd/holdfastvet
 	go vet -vettool=bin/holdfastvet work
+
+tidy:
 	for module in $(MODULES); do go -C $$module mod tidy -diff || exit 1; done
 
 lint: ## run the pinned linter; staticcheck.conf says what it checks, and why
