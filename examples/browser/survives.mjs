@@ -12,6 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from '../vanilla/node_modules/esbuild/lib/main.js';
 import { drive, faultsOfEvent } from './harness.mjs';
 import { Line } from './line.mjs';
+import { installed, rowsOf } from './table.mjs';
 
 const examples = fileURLToPath(new URL('..', import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), 'holdfast-survives-'));
@@ -22,6 +23,7 @@ process.on('exit', () => rmSync(dir, { recursive: true, force: true }));
 /** A page around an agent, without a framework: it shows what the agent has. */
 const around = (agent, back, reload) => ({
   from: 'vanilla',
+  packages: ['@ag-ui/client'],
   reload,
   source: (api, threadId) => `
     import { HttpAgent } from "@ag-ui/client";
@@ -48,8 +50,9 @@ const around = (agent, back, reload) => ({
 });
 
 /** A page of components with a field to write in, which takes a message once something is true. */
-const components = (from, source, ready = 'true') => ({
+const components = (from, packages, source, ready = 'true') => ({
   from,
+  packages,
   reload: 'by itself',
   source,
   say: async (page, words) => {
@@ -69,7 +72,7 @@ const components = (from, source, ready = 'true') => ({
 });
 
 const connected = "performance.getEntriesByType('resource').filter((e) => /\\/(connect|info)$/.test(e.name)).length >= 2";
-const copilotKit = (before = '') => components('copilotkit', (api, threadId) => `
+const copilotKit = (before = '') => components('copilotkit', ['@copilotkit/react-core'], (api, threadId) => `
   import { createRoot } from "react-dom/client";
   import { CopilotChat, CopilotKitProvider } from "@copilotkit/react-core/v2";
   import { resumeRuns } from "./src/resume";
@@ -78,7 +81,7 @@ const copilotKit = (before = '') => components('copilotkit', (api, threadId) => 
   createRoot(document.body.appendChild(document.createElement("div"))).render(
     <CopilotKitProvider runtimeUrl={runtimeUrl}><CopilotChat agentId="demo" threadId="${threadId}" /></CopilotKitProvider>);`, connected);
 
-const assistantUI = (agent, adapters) => components('assistant-ui', (api, threadId) => `
+const assistantUI = (agent, adapters) => components('assistant-ui', ['@ag-ui/client', '@assistant-ui/react', '@assistant-ui/react-ag-ui'], (api, threadId) => `
   import { useEffect, useState } from "react";
   import { createRoot } from "react-dom/client";
   import { AssistantRuntimeProvider, ComposerPrimitive, ExportedMessageRepository, MessagePrimitive, ThreadPrimitive } from "@assistant-ui/react";
@@ -98,7 +101,7 @@ const assistantUI = (agent, adapters) => components('assistant-ui', (api, thread
   createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat />);`);
 
 const aiSDK = (more = '') => ({
-  ...components('ai-sdk', (api, threadId) => `
+  ...components('ai-sdk', ['@ai-sdk/react', 'ai'], (api, threadId) => `
   import { useEffect, useState } from "react";
   import { createRoot } from "react-dom/client";
   import { useChat } from "@ai-sdk/react";
@@ -135,6 +138,46 @@ const aiSDK = (more = '') => ({
   },
 });
 
+/** Kills the server for longer than its client waits, which a reload helps. */
+const late = async (t, client, api, threadId) => {
+  const killed = async () => {
+    await t.server.kill();
+    await t.page.until('window.rejected', 30);
+    await t.server.start();
+  };
+  assert.equal(await asked(t, client, api, threadId, killed), false);
+  await t.page.reload();
+  assert.ok(await shown(t.page));
+};
+
+const tanStack = {
+  from: '../clients/js',
+  packages: ['@tanstack/ai-client'],
+  reload: 'by itself',
+  source: (api, threadId) => `
+    import { ChatClient, fetchServerSentEvents } from "@tanstack/ai-client";
+    const pre = document.body.appendChild(document.createElement("pre"));
+    const chat = new ChatClient({
+      threadId: "${threadId}",
+      persistence: true,
+      connection: fetchServerSentEvents("${api}/runs"),
+      onMessagesChange: (messages) => { pre.textContent = messages.flatMap(({ parts }) => parts).map(({ content }) => content).join("\\n\\n"); },
+      onError: () => { window.rejected = true; },
+    });
+    chat.attach();
+    window.say = (content) => void chat.sendMessage(content);
+    window.ready = true;`,
+  say: async (page, words) => {
+    await page.until('window.ready');
+    await page.run(`say(${JSON.stringify(words)})`);
+  },
+  back: async () => {},
+  trouble: async ({ page }) => ((await page.run('window.rejected')) ? 'an error' : 'it stops'),
+  remedies: { 'a reload shows all': ({ page }) => page.reload() },
+  // Its death is also tried with one that does not come back in time.
+  late: 'continues, if a server answers within [a second](#tanstack-ai)',
+};
+
 const clients = {
   'holdfast-agent': around('new HoldfastAgent({ url, threadId })', 'agent.connectAgent()', '`connectAgent()`'),
   '@ag-ui/client': around('new HttpAgent({ url, threadId })', 'again()', 'an empty list of messages'),
@@ -143,6 +186,7 @@ const clients = {
   'CopilotKit with our fetch': copilotKit('resumeRuns(runtimeUrl)'),
   'Vercel AI SDK': aiSDK(),
   'Vercel AI SDK with our fetch': aiSDK(', fetch: resumingFetch()'),
+  'TanStack AI': tanStack,
   'assistant-ui': assistantUI('new HttpAgent({ url, threadId })', '({})'),
   'assistant-ui with our agent': assistantUI(
     'new AssistantUIAgent({ url, threadId })',
@@ -212,31 +256,35 @@ async function measured(t, client, line, api, name) {
     await client.say(t.page, 'hello');
     reload = (await shown(t.page)) ? 'empty until the next message, which shows all' : 'nothing';
   }
+  let away = 0; // how long the server was, the last time
   const killed = async () => {
+    const began = Date.now();
     await t.server.kill();
     await t.server.start();
+    away = Date.now() - began;
   };
-  const death = await after(t, client, harmed(killed));
+  let death = await after(t, client, harmed(killed));
+  if (client.late) {
+    // A server that takes too long to come back says nothing about one that does not.
+    for (let n = 0; death !== 'continues' && away > 1000 && n < 4; n++) death = await after(t, client, harmed(killed));
+    if (death === 'continues') {
+      await late(t, client, api, `${name}-late`);
+      death = client.late;
+    }
+  }
   return [cut, reload, death === cut && cut !== 'continues' ? 'as a cut' : death];
 }
 
-/** The rows of the table on the page, by the client's name and what is added to it. */
-function table() {
-  const text = readFileSync(join(examples, '../docs/frontends.md'), 'utf8');
-  const [, block] = /^\| client \| what to paste .*\n.*\n((?:\|.*\n)+)/m.exec(text);
-  const rows = new Map();
-  let client;
-  for (const line of block.trim().split('\n')) {
-    const cells = line.slice(2, -2).split(' | ');
-    const [first] = cells;
-    const more = /^&nbsp; (.*)/.exec(first)?.[1].replaceAll('`', '');
-    client = more ? client : /^\[`?([^`\]]*)/.exec(first)[1];
-    rows.set(more ? `${client} ${more}` : client, { line, cells: cells.slice(2, 5) });
-  }
-  return rows;
+/** Writes down what was measured, and with which versions. CI compares that with the page. */
+function note(name, cells) {
+  const file = join(examples, 'browser/survives.json');
+  const noted = JSON.parse(readFileSync(file, 'utf8'));
+  const { from, packages } = clients[name];
+  noted[name] = { cells, from, packages: installed(from, packages) };
+  writeFileSync(file, `${JSON.stringify(Object.fromEntries(Object.keys(clients).filter((each) => noted[each]).map((each) => [each, noted[each]])), null, 1)}\n`);
 }
 
-const rows = table();
+const rows = rowsOf('frontends.md', /^\| client \| what to paste /m);
 const checks = {};
 for (const [name, client] of Object.entries(clients)) {
   checks[name] = async (t) => {
@@ -245,13 +293,15 @@ for (const [name, client] of Object.entries(clients)) {
     try {
       const cells = await measured(t, client, line, api, name.replaceAll(/\W/g, ''));
       console.log(`| ${name} | ${cells.join(' | ')} |`);
-      assert.deepEqual(cells, rows.get(name)?.cells);
+      note(name, cells);
+      assert.deepEqual(cells, rows.get(name)?.slice(1, 4));
     } finally {
       line.close();
     }
   };
 }
 
-// Chunks of the AI SDK are checked by its own transport.
-const faults = (text) => (/"type":"[A-Z]/.test(text) ? faultsOfEvent(text) : []);
+// Chunks of the AI SDK are checked by its own transport, and TanStack's messages in a snapshot by its client.
+const own = (text) => !/"type":"[A-Z]/.test(text) || (text.includes('"MESSAGES_SNAPSHOT"') && text.includes('"parts":'));
+const faults = (text) => (own(text) ? [] : faultsOfEvent(text));
 await drive({ home: pathToFileURL(`${dir}/`), checks, faults });
