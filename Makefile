@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -152,6 +152,9 @@ pages: installed tested ## test the example pages of other frontends in a real b
 survives: installed tested ## cut the connection, reload the page and kill the server under each client's answer, on STORES; prints the table of docs/frontends.md (needs Node, Chromium, redis-server)
 	STORES="$(STORES)" TEST=../browser/survives.mjs scripts/pages.sh bin/holdfast-tested vanilla
 
+kills: installed tested ## kill the server at PLACES places of an answer with tools and approvals on each stock client's page, on STORES; prints a table in docs/frontends.md (needs Node, Chromium, redis-server)
+	STORES="$(STORES)" PLACES=$(PLACES) TEST=../browser/kills.mjs scripts/pages.sh bin/holdfast-tested vanilla copilotkit ai-sdk assistant-ui
+
 screenshot: ## make the pictures of Studio in docs/images
 	scripts/screenshot.sh
 
@@ -163,7 +166,6 @@ PLACES ?= 50
 ai-sdk: installed tested ## test the Vercel AI SDK, unchanged, in versions 5 to 7 against a real server that is killed at PLACES places, on both stores (needs Node, redis-server)
 	HOLDFAST_AISDK=all PLACES=$(PLACES) HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/aisdk.test.mjs
 
-tanstack: PLACES ?= 20
 tanstack: installed tested ## test TanStack AI's client, unchanged, against a real server that is killed at PLACES places, on both stores (needs Node, redis-server)
 	HOLDFAST_TANSTACK=all PLACES=$(PLACES) HOLDFAST_BINARY=$(CURDIR)/bin/holdfast-tested node --test clients/js/test/tanstack.test.mjs
 

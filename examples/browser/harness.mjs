@@ -102,11 +102,18 @@ class Frames {
   #wrong = [];
   #faults;
   #checked = [];
+  #awaited = [];
 
   constructor(faults) { this.#faults = faults; }
 
+  /** Resolves as soon as so many have come. */
+  reaches(count) {
+    return new Promise((here) => { this.#awaited.push({ count, here }); });
+  }
+
   take(text) {
     this.count++;
+    for (const { here } of this.#awaited.filter(({ count }) => count === this.count)) here();
     this.#checked.push(Promise.resolve(this.#faults(text)).then((found) => { this.#wrong.push(...found.map((fault) => `${text}: ${fault}`)); }));
   }
 
@@ -175,7 +182,7 @@ async function open(browser, frames, complaints) {
 }
 
 /**
- * Runs the checks, each with ({ page, server, pages, openTab, dir, complaints }), and ends the
+ * Runs the checks, each with ({ page, server, pages, openTab, dir, complaints, frames }), and ends the
  * process with 1 if one fails: by itself, by a frame that the official schemas do not
  * know, or by a charge that was made twice. faults is what such a schema says against a frame,
  * for pages that are not sent events of AG-UI.
@@ -205,7 +212,7 @@ export async function drive({ home, checks, faults = faultsOfEvent }) {
       if (process.env.ONLY && !name.includes(process.env.ONLY)) continue;
       const began = Date.now();
       try {
-        await check({ page, server, pages, openTab, dir, complaints });
+        await check({ page, server, pages, openTab, dir, complaints, frames });
         assert.deepEqual(await frames.faults(), []);
         server.charges();
         console.log(`ok   ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
