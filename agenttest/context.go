@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/state"
@@ -41,6 +42,8 @@ type Recorded struct {
 	mu      sync.Mutex
 	notices []Notice
 	kept    map[string]json.RawMessage
+	shown   []activity.Change
+	steps   []string
 }
 
 // Notices returns what [holdfast.Notify] was called with, in order.
@@ -48,6 +51,35 @@ func (r *Recorded) Notices() []Notice {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notices)
+}
+
+// Shown returns what activities have shown, in order.
+func (r *Recorded) Shown() []activity.Change {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.shown)
+}
+
+func (r *Recorded) show(_ context.Context, c activity.Change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shown = append(r.shown, c)
+	return nil
+}
+
+// Steps returns the names of the steps that have ended, in that order.
+func (r *Recorded) Steps() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.steps)
+}
+
+func (r *Recorded) step(_ context.Context, name string) (func(), error) {
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.steps = append(r.steps, name)
+	}), nil
 }
 
 // Kept returns what the call with this id has kept last; null if nothing.
@@ -80,7 +112,7 @@ func (r *Recorded) notify(_ context.Context, name string, value any) error {
 }
 
 // Context makes a context like the one that hooks get, with states, a ledger and a
-// record of notices, to test a single hook by calling it. It ends with the test. For a
+// record of notices, activities and steps, to test a single hook by calling it. It ends with the test. For a
 // tool, [holdfast.ContextWithCall] adds the call.
 func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	t.Helper()
@@ -98,6 +130,7 @@ func Context(t testing.TB, options ...Option) (context.Context, *Recorded) {
 	if o.ledger != nil {
 		ctx = store.ContextWithLedger(ctx, o.ledger)
 	}
+	ctx = activity.ContextWith(ctx, &activity.Run{Show: r.show, Step: r.step})
 	return holdfast.ContextWithRun(ctx, &holdfast.RunContext{
 		Notify: r.notify, Iteration: func() holdfast.Iteration { return o.at }, Keep: r.keep,
 	}), r

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Every file of the root package, ./access, ./codes, ./failure, ./secret, ./sharedstate, ./state,
+# Every file of the root package, ./access, ./activity, ./codes, ./failure, ./secret, ./sharedstate, ./state,
 # ./store, ./internal/strictjson, ./middleware/... and of the analysis of holdfastvet is measured, so that a file that
 # moves or is divided is not forgotten, with the exception of files that are tested where they
 # are used.
@@ -16,7 +16,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 analysis=$module/cmd/holdfastvet/internal/statecheck
-go list . ./access ./codes ./failure ./secret ./sharedstate ./state ./store ./internal/strictjson ./middleware/... "$analysis" >"$dir/packages"
+go list . ./access ./activity ./codes ./failure ./secret ./sharedstate ./state ./store ./internal/strictjson ./middleware/... "$analysis" >"$dir/packages"
 if [ "${1:-}" = -list ]; then
 	cat "$dir/packages"
 	exit

@@ -13,6 +13,9 @@ type ActivitySnapshot struct {
 	Content       json.RawMessage `json:"content" is:"object"`
 	Replace       *bool           `json:"replace,omitempty"`
 	SubagentRunID string          `json:"subagentRunId,omitempty"`
+	// Stored is the id of the message that holds the content, if that is another one. It is
+	// not written.
+	Stored string `json:"-"`
 }
 
 // ActivityDelta changes an activity by RFC 6902 operations.

@@ -170,8 +170,9 @@ func (q *Sequencer) ordered(k *kind, ev Event) error {
 	case TypeStateSnapshot:
 		q.hasState = true
 	case TypeMessagesSnapshot:
-		if len(q.open) > 0 {
-			first := q.open[0]
+		// A step has nothing that a snapshot could take away.
+		if i := slices.IndexFunc(q.open, func(i item) bool { return i.lane != laneStep }); i >= 0 {
+			first := q.open[i]
 			return refuse(k.Type, "%s %q is open, and would lose what follows", EventType(first.start), first.id)
 		}
 		if e, ok := ev.(MessagesSnapshot); ok {
@@ -308,14 +309,33 @@ func isChild(i item, parent string) bool {
 
 // Close closes everything that is open, the newest first, and returns the events that
 // do so.
-func (q *Sequencer) Close() []Event {
+func (q *Sequencer) Close() []Event { return q.closeAll(func(item) bool { return true }) }
+
+// CloseContent is Close for all but the steps, which go on.
+func (q *Sequencer) CloseContent() []Event {
+	return q.closeAll(func(i item) bool { return i.lane != laneStep })
+}
+
+// closeAll closes what is open and ends.
+func (q *Sequencer) closeAll(ends func(item) bool) (out []Event) {
 	q.endChunks()
-	var out []Event
 	for i := len(q.open) - 1; i >= 0; i-- {
-		out = append(out, closer(q.open[i]))
+		if ends(q.open[i]) {
+			out = append(out, closer(q.open[i]))
+		}
 	}
-	q.open = nil
+	q.open = slices.DeleteFunc(q.open, ends)
 	return out
+}
+
+// Steps returns the names of the open steps, the oldest first; nil if there are none.
+func (q *Sequencer) Steps() (names []string) {
+	for i := range q.open {
+		if q.open[i].lane == laneStep {
+			names = append(names, q.open[i].id)
+		}
+	}
+	return names
 }
 
 func closer(i item) Event {

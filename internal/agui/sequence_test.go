@@ -176,6 +176,35 @@ func TestFinishClosesInOrder(t *testing.T) {
 	}
 }
 
+// TestStepsGoOn: a step goes on while an answer in it is taken back.
+func TestStepsGoOn(t *testing.T) {
+	var q agui.Sequencer
+	next := func(ev agui.Event) error {
+		_, err := q.Next(ev)
+		return err
+	}
+	for _, ev := range []agui.Event{
+		started, agui.StepStarted{StepName: "a"}, agui.TextMessageStart{MessageID: "m"},
+		agui.StepStarted{StepName: "b"},
+	} {
+		if err := next(ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := next(agui.MessagesRef{}); err == nil {
+		t.Error("a snapshot may come within a message")
+	}
+	if closed := q.CloseContent(); len(closed) != 1 || agui.EventType(closed[0]) != agui.TypeTextMessageEnd {
+		t.Errorf("closed: %v", closed)
+	}
+	if err := next(agui.MessagesRef{}); err != nil || !slices.Equal(q.Steps(), []string{"a", "b"}) {
+		t.Errorf("%v, open: %q", err, q.Steps())
+	}
+	if err := next(agui.StepFinished{StepName: "a"}); err != nil || !slices.Equal(q.Steps(), []string{"b"}) {
+		t.Errorf("%v, open: %q", err, q.Steps())
+	}
+}
+
 // TestTakenBackAnswer: after a snapshot without an answer, the ids of that answer are
 // free, even for a call of another message.
 func TestTakenBackAnswer(t *testing.T) {

@@ -5,6 +5,7 @@ package agui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"reflect"
@@ -114,7 +115,7 @@ func (e *ToolCallResult) Ref() ToolCallResultRef {
 }
 
 // ActivitySnapshotRef is a large ACTIVITY_SNAPSHOT as a log keeps it: without the content,
-// which is that of the activity's message.
+// which is that of the activity's message, or of the one that has changed it.
 type ActivitySnapshotRef struct {
 	Base
 	MessageID     string `json:"messageId"`
@@ -130,7 +131,7 @@ func (e *ActivitySnapshot) Ref() ActivitySnapshotRef {
 		Base:          e.Base,
 		MessageID:     e.MessageID,
 		ActivityType:  e.ActivityType,
-		Ref:           e.MessageID,
+		Ref:           cmp.Or(e.Stored, e.MessageID),
 		Replace:       e.Replace,
 		SubagentRunID: e.SubagentRunID,
 	}

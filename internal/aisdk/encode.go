@@ -99,6 +99,8 @@ type encoder struct {
 	// state is the shared state that was shown last, and files are those that were shown.
 	state []byte
 	files map[string]bool
+	// activities are the contents of those that may change, by id.
+	activities map[string]json.RawMessage
 }
 
 // item is a text or reasoning that is open.
@@ -124,7 +126,13 @@ type call struct {
 }
 
 func newEncoder(o Options, run string) *encoder {
-	e := &encoder{Options: o, run: run, shownCalls: map[string]*call{}, files: map[string]bool{}}
+	e := &encoder{
+		Options:    o,
+		run:        run,
+		shownCalls: map[string]*call{},
+		files:      map[string]bool{},
+		activities: map[string]json.RawMessage{},
+	}
 	if o.Post == nil {
 		return e
 	}
@@ -219,7 +227,7 @@ func (e *encoder) event(f *agui.Frame) error {
 	case agui.TypeMessagesSnapshot:
 		return e.whole(f)
 	case agui.TypeRaw, agui.TypeStepStarted, agui.TypeStepFinished, agui.TypeReasoningStart, agui.TypeReasoningEnd,
-		agui.TypeReasoningEncryptedValue, agui.TypeStateDelta, agui.TypeActivityDelta:
+		agui.TypeReasoningEncryptedValue, agui.TypeStateDelta:
 		return nil
 	}
 	ev, err := agui.DecodeEvent(data)
@@ -304,6 +312,8 @@ func (e *encoder) apply(ev agui.Event) {
 		e.shared(ev.Snapshot)
 	case agui.ActivitySnapshot:
 		e.activity(ev.MessageID, ev.ActivityType, ev.Content)
+	case agui.ActivityDelta:
+		e.activityChanged(ev)
 	case agui.Custom:
 		e.out.with("data-custom", member{"data", encoded(struct {
 			Name  string          `json:"name"`

@@ -216,6 +216,15 @@ func streams(t *testing.T) map[string]struct {
 			Content: json.RawMessage(`{"title":"B","mediaType":"application/pdf","filename":"b.pdf"}`)},
 		agui.StateSnapshot{Snapshot: json.RawMessage(`null`)},
 		finished(&agui.Outcome{Type: agui.OutcomeCancelled}))
+	working := log(1, started(),
+		agui.ActivitySnapshot{MessageID: "v1", ActivityType: "bar", Content: json.RawMessage(`{"done":0,"of":2}`)},
+		agui.StepStarted{StepName: "s"},
+		agui.ActivityDelta{MessageID: "v1", ActivityType: "bar",
+			Patch: json.RawMessage(`[{"op":"replace","path":"/done","value":1}]`)},
+		agui.ActivityDelta{MessageID: "v9", ActivityType: "bar",
+			Patch: json.RawMessage(`[{"op":"replace","path":"/done","value":1}]`)},
+		agui.StepFinished{StepName: "s"},
+		agui.ActivitySnapshot{MessageID: "v1", ActivityType: "bar", Content: json.RawMessage(`{"done":2}`)}, success())
 	resumed := log(30, joined(started(), resulting("c1", "paid", ""),
 		resulting("c2", "The person did not allow this call: too much", `{"holdfast":{"failed":true,"notRun":true}}`),
 		resulting("c9", "of another answer", ""), saying("m5", "Paid."), success())...)
@@ -227,6 +236,7 @@ func streams(t *testing.T) map[string]struct {
 		"taken back in 6": of(Options{Version: V6, Post: ask}, taken),
 		"late":            of(v7, late...),
 		"beside":          of(v7, beside),
+		"working":         of(v7, working),
 		"asked":           of(in7, log(1, joined(started(), calling("c1", "m1", "pay", `{}`), asked)...)),
 		"asked in 5": of(Options{Version: V5, Post: ask},
 			log(1, joined(started(), calling("c1", "m1", "pay", `{}`), asked)...)),

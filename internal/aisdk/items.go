@@ -177,7 +177,7 @@ func (e *encoder) shared(state json.RawMessage) {
 // activity shows an activity; a picture or a sound that a model has made is a file.
 func (e *encoder) activity(id, kind string, content json.RawMessage) {
 	e.start()
-	if e.begun {
+	if e.begun && e.activities[id] == nil {
 		e.shown = append(e.shown, id)
 	}
 	for _, m := range beside(id, kind, content) {
@@ -186,8 +186,22 @@ func (e *encoder) activity(id, kind string, content json.RawMessage) {
 				continue
 			}
 			e.files[id] = true
+		} else {
+			e.activities[id] = content
 		}
 		e.out.text = append(e.out.text, encoded(m)...)
 		e.out.end()
+	}
+}
+
+// activityChanged shows an activity again, unless the client does not show it.
+func (e *encoder) activityChanged(ev agui.ActivityDelta) {
+	content, shown := e.activities[ev.MessageID]
+	if !shown {
+		return
+	}
+	change := thread.ActivityChange{Of: ev.MessageID, Patch: ev.Patch}
+	if content, err := change.Apply(content); err == nil {
+		e.activity(ev.MessageID, ev.ActivityType, content)
 	}
 }

@@ -31,6 +31,7 @@ var rules = map[string]rule{
 		ours: []string{
 			"",
 			"access",
+			"activity",
 			"state",
 			"store",
 			"threads",
@@ -48,6 +49,8 @@ var rules = map[string]rule{
 		libraries: []string{"pgregory.net/rapid"},
 		why:       "a store's author runs the suite from outside",
 	},
+	"activity": {ours: []string{""},
+		why: "activity is what tools and hooks show; who shows it is the server's business"},
 	"access":      {why: "access is a list of roles and actions, and one rule"},
 	"sharedstate": {why: "sharedstate is what an agent says of a document; the root package refers to it"},
 	"apikey": {
@@ -183,6 +186,7 @@ var rules = map[string]rule{
 			"",
 			"failure",
 			"access",
+			"activity",
 			"codes",
 			"secret",
 			"state",
@@ -466,7 +470,7 @@ var rules = map[string]rule{
 		ours: []string{"", "state", "store", "internal/strictjson", "middleware/internal/shared"},
 		why:  "as middleware/budget",
 	},
-	"middleware/redaction": {ours: []string{"", "state"}, why: "as middleware/budget"},
+	"middleware/redaction": {ours: []string{"", "activity", "state"}, why: "as middleware/budget"},
 	"middleware/kinds": {
 		ours: []string{"", "middleware", "middleware/budget", "middleware/permission", "middleware/redaction"},
 		why:  "the list of all built-ins is above them: none of them can need it",
@@ -533,7 +537,7 @@ var rules = map[string]rule{
 		why: "declared makes tools of what config has read; it knows no server",
 	},
 	"internal/tools": {
-		ours: []string{"", "access", "contract"},
+		ours: []string{"", "access", "activity", "contract"},
 		why:  "tools are written with the public API",
 	},
 	"mcp": {

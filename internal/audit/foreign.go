@@ -171,9 +171,11 @@ func markForeign(i int, m *store.Message) error {
 	if byURL(&shown) {
 		return fmt.Errorf("message %s has media by URL, which is not taken over HTTP", m.ID)
 	}
-	failed := thread.Failed(&decoded)
+	failed, activity := thread.Failed(&decoded), thread.ImportedActivity(&decoded)
 	decoded.DropMarks()
 	switch {
+	case activity != nil:
+		decoded.Mark(activity)
 	case failed:
 		thread.MarkFailed(&decoded) // no model is shown it here either
 	case decoded.Role != string(holdfast.RoleUser):

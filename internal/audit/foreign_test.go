@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/store"
@@ -216,5 +218,39 @@ func TestForeignFailedAnswer(t *testing.T) {
 	looptest.WantTexts(t, other, "t", "user:go", "assistant:half", "assistant:fine")
 	if len(shown) != 1 {
 		t.Errorf("the model was shown %d messages", len(shown))
+	}
+}
+
+// TestForeignActivity: an activity that has changed is one here, too, and shows what it showed.
+func TestForeignActivity(t *testing.T) {
+	const long = "a title that is so long that a patch is shorter than all of it"
+	work := looptest.Tool("work", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+		bar, err := activity.Show(ctx, activity.TypeProgress, activity.Progress{Title: long})
+		return "worked", errors.Join(err, bar.Set(ctx, activity.Progress{Title: long, Done: 1}))
+	})
+	from, to := memstore.New(), memstore.New()
+	e := looptest.Start(t, from, nil, holdfast.Agent{
+		Name: "a", Tools: []holdfast.Tool{work},
+		Model: looptest.Say(looptest.Calls("work", `{}`), holdfast.Delta{Text: "ok"}),
+	})
+	looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+	d, err := ReadDocument(strings.NewReader(written(t, from, looptest.KeyOf("t"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ImportForeign(t.Context(), to, looptest.KeyOf("t"), looptest.Alice.User, d, time.Now(),
+		testID); err != nil {
+		t.Fatal(err)
+	}
+	other := looptest.Start(t, to, nil, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "fine"})})
+	var shown []string
+	for _, raw := range looptest.Must(other.Messages(t.Context(), looptest.Alice, "t"))(t) {
+		if m := looptest.Must(agui.DecodeMessage(raw))(t); m.Role == string(holdfast.RoleActivity) {
+			shown = append(shown, string(m.Content)+string(m.Metadata))
+		}
+	}
+	if want := `{"title":"` + long + `","done":1}`; len(shown) != 1 || !strings.HasPrefix(shown[0], want) ||
+		!strings.Contains(shown[0], `"imported":true`) {
+		t.Errorf("the activities are %q", shown)
 	}
 }

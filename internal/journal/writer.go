@@ -166,7 +166,7 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 func (w *Writer) Emit(events ...agui.Event) error { return w.Step(events, nil) }
 
 // Step appends events and, in the same commit, whatever f adds. f gets the position of
-// the last record of the events; it must not call the Writer.
+// the last record of the events; of the Writer it must call nothing but OpenSteps.
 func (w *Writer) Step(events []agui.Event, f func(c *store.Commit, last store.Cursor)) error {
 	return w.Add(events, AtOnce, f)
 }
@@ -249,19 +249,23 @@ func (w *Writer) add(events []agui.Event, f func(c *store.Commit, last store.Cur
 	return nil
 }
 
-// CloseOpen ends every item that is open.
+// CloseOpen ends every item that is open, but no step: those end with what they are about.
 func (w *Writer) CloseOpen() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return w.err
 	}
-	for _, ev := range w.seq.Close() {
+	for _, ev := range w.seq.CloseContent() {
 		w.append(ev)
 	}
 	w.wake()
 	return nil
 }
+
+// OpenSteps returns the names of the steps that are open. Only a function that was given to
+// Step, Add or Finish may call it.
+func (w *Writer) OpenSteps() []string { return w.seq.Steps() }
 
 // Flush waits until everything that was added is durable.
 func (w *Writer) Flush(ctx context.Context) error { return w.flush(ctx, false) }

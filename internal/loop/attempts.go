@@ -197,11 +197,15 @@ func (t *attempts) retake() error {
 }
 
 // addRecorded adds to the history what hooks have recorded, which is never within an answer.
+// Changes of activities wait until a half one is over.
 func (t *attempts) addRecorded() error {
-	if t.r.notes.any() {
+	switch {
+	case t.r.notes.any():
 		if err := t.retake(); err != nil {
 			return err
 		}
+	case t.half != nil:
+		return nil
 	}
 	return growth{t.r}.addRecorded()
 }

@@ -139,16 +139,11 @@ func (b *batch) collect(running int) error {
 	for ; running > 0; running-- {
 		select {
 		case f := <-b.finished:
-			b.landed(f.call.ID)
-			switch {
-			case b.r.ctx.Err() != nil && f.err != nil: // cut off, not finished
-			case b.again(&f):
-				running++
-			default:
-				if err := b.r.save(f); err != nil {
-					return err
-				}
+			more, err := b.took(f)
+			if err != nil {
+				return err
 			}
+			running += more
 		case call := <-b.awaited:
 			if b.r.ctx.Err() == nil {
 				b.r.tools.Add(b.r.agent.Toolboxes.Now(), call.Name)
@@ -157,6 +152,11 @@ func (b *batch) collect(running int) error {
 			}
 		case <-b.r.arrivals.came:
 			running += b.arrived() + 1
+		case <-b.r.activities.came:
+			if err := (growth{b.r}).addChanges(); err != nil {
+				return err
+			}
+			running++
 		case k := <-b.r.keeps.values:
 			k.added <- b.saveKept(k)
 			running++
@@ -175,6 +175,22 @@ func (b *batch) collect(running int) error {
 		return context.Cause(b.r.ctx)
 	}
 	return nil
+}
+
+// took saves what came of a call, after what the call has shown. It returns how many more calls
+// will finish.
+func (b *batch) took(f finished) (more int, err error) {
+	b.landed(f.call.ID)
+	if err := (growth{b.r}).addChanges(); err != nil {
+		return 0, err
+	}
+	switch {
+	case b.r.ctx.Err() != nil && f.err != nil: // cut off, not finished
+		return 0, nil
+	case b.again(&f):
+		return 1, nil
+	}
+	return 0, b.r.save(f)
 }
 
 // landed notes that a call is not in flight any more.

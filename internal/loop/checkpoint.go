@@ -12,7 +12,7 @@ import (
 // committed with it or after it.
 func (r *run) checkpoint() error {
 	return r.w.Add(nil, journal.Soon, func(c *store.Commit, last store.Cursor) {
-		r.st.Boundary = last
+		r.st.Boundary, r.st.Steps = last, r.w.OpenSteps()
 		r.listCheckpoint(c, r.labels.take(false), r.host.Config.Frequency == PerIteration)
 		r.marks.clear(c)
 		r.countBytes()

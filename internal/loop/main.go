@@ -186,7 +186,7 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 		func(c *store.Commit, last store.Cursor) {
 			etag = c.ID
 			c.Messages = append(c.Messages, stored...)
-			x.run.st.Boundary = last
+			x.run.st.Boundary, x.run.st.Steps = last, nil
 			x.run.countBytes()
 			x.run.listCheckpoint(c, x.run.labels.take(true), x.run.host.Config.Frequency != Manual)
 			// A thread that is stopped or waits still needs them.

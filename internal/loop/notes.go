@@ -74,6 +74,19 @@ func (n *notes) see(models []holdfast.Message, made *thread.Media) {
 	n.models = models
 }
 
+// change has the list show an activity as it is now, in another list, because others may read it.
+func (n *notes) change(id string, now *holdfast.Activity) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := len(n.all) - 1; i >= 0; i-- {
+		if n.all[i].ID == id {
+			n.all = slices.Clone(n.all)
+			n.all[i].Activity = now
+			return
+		}
+	}
+}
+
 // history implements [holdfast.HistoryFrom].
 func (n *notes) history() []holdfast.Message {
 	n.mu.Lock()

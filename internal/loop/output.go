@@ -142,7 +142,7 @@ func (a *completion) keepPartial() error {
 	}
 	// The snapshot shows the mark, and removes calls that were still being written.
 	return r.w.Step([]agui.Event{agui.MessagesRef{Leaf: r.st.Leaf}}, func(c *store.Commit, last store.Cursor) {
-		r.st.Boundary = last
+		r.st.Boundary, r.st.Steps = last, r.w.OpenSteps()
 		r.saveState(c)
 	})
 }

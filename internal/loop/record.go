@@ -36,8 +36,8 @@ func (g growth) plant(messages []agui.Message) []store.Message {
 	return stored
 }
 
-// recorded returns the activities that were recorded since the last call, as messages and
-// as the events that show them. After the last time nothing can be recorded.
+// recorded returns the activities that were recorded since the last call, and the changes of
+// others, as messages and as the events that show them. After the last time there are no more.
 func (g growth) recorded(last bool) (messages []agui.Message, events []agui.Event) {
 	for _, a := range g.r.notes.take(last) {
 		m := agui.FromDomain(holdfast.Message{ID: g.r.host.Config.NewID("msg"), Role: holdfast.RoleActivity,
@@ -46,7 +46,29 @@ func (g growth) recorded(last bool) (messages []agui.Message, events []agui.Even
 		shown.Timestamp = g.r.now()
 		messages, events = append(messages, m), append(events, shown)
 	}
-	return messages, events
+	changes, shown := g.changes(true, last)
+	return append(messages, changes...), append(events, shown...)
+}
+
+// changes returns the changes of activities that waited. Steps alone need no message, and are told
+// here.
+func (g growth) changes(end, last bool) (messages []agui.Message, events []agui.Event) {
+	id := func() string { return g.r.host.Config.NewID("msg") }
+	messages, events = g.r.activities.changes(end, last, id, g.r.now())
+	if len(messages) > 0 || len(events) == 0 {
+		return messages, events
+	}
+	_ = g.r.w.Add(events, journal.Soon, nil) // what fails here fails again with whatever is next
+	return nil, nil
+}
+
+// addChanges adds the changes that waited to the history, while tools run.
+func (g growth) addChanges() error {
+	messages, events := g.changes(false, false)
+	if len(messages) == 0 {
+		return nil
+	}
+	return g.r.append(messages, events, journal.Soon, nil)
 }
 
 // addRecorded adds the activities that were recorded to the history.
@@ -65,7 +87,7 @@ func (r *run) append(
 ) error {
 	stored := growth{r}.plant(messages)
 	return r.w.Add(events, u, func(c *store.Commit, last store.Cursor) {
-		r.st.Boundary = last
+		r.st.Boundary, r.st.Steps = last, r.w.OpenSteps()
 		c.Messages = append(c.Messages, stored...)
 		if more != nil {
 			more(c)

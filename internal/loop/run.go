@@ -40,6 +40,9 @@ type run struct {
 	messages []holdfast.Message
 	notes    notes
 	labels   labels
+	// activities and steps are what tools and hooks show of their work.
+	activities activities
+	steps      steps
 	// hidden are the ids of the calls that are not among them, because their messages are
 	// not; see show.
 	hidden map[string]bool
@@ -116,10 +119,15 @@ func (r *run) remember(at int) {
 		return
 	}
 	if d.Role == holdfast.RoleActivity {
-		if !r.notes.remember(&r.messages, m) {
+		if c, is := thread.ActivityChangeOf(m); is {
+			r.activities.note(&r.notes, c.Of)
+		} else if !r.notes.remember(&r.messages, m) {
 			r.notes.grow(r.messages, &d)
 		}
 		return
+	}
+	if d.Role == holdfast.RoleUser {
+		r.activities.turn()
 	}
 	if d.Imported {
 		r.imported.Add(1)

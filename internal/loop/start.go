@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/internal/agents"
+	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/headers"
 	"github.com/holdfast-agents/holdfast/internal/journal"
@@ -105,6 +107,10 @@ func (r *run) prepare(head *store.Head, first []store.Record) {
 		Keep:      r.keeps.save,
 		Mark:      r.labels.add,
 	})
+	r.activities.begin()
+	r.steps.begin(r.activities.tell, func(ev agui.Event) error { return r.w.Add([]agui.Event{ev}, journal.Soon, nil) },
+		r.now)
+	r.ctx = activity.ContextWith(r.ctx, &activity.Run{Show: r.activities.show, Step: r.steps.step})
 	if r.cancelled {
 		r.cancel(errCancelled)
 	}
@@ -115,8 +121,10 @@ func (r *run) prepare(head *store.Head, first []store.Record) {
 	r.notes.room = len(r.hist.Path) + moreMessages
 	r.messages = make([]holdfast.Message, 0, r.notes.room)
 	for i := range r.hist.Path {
+		r.activities.learn(&r.hist.Path[i])
 		r.remember(i)
 	}
+	r.activities.apply(&r.notes)
 	r.stale = r.resumed && !reasons(r.hist.Path)
 	r.moveTo(r.st.Iteration)
 	r.results, r.counted = r.kept(), r.st.Bytes

@@ -17,7 +17,7 @@ func (r *run) supersede(name string, value any) error {
 		return err
 	}
 	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *store.Commit, last store.Cursor) {
-		r.st.Boundary = last
+		r.st.Boundary, r.st.Steps = last, r.w.OpenSteps()
 		r.saveState(c)
 	})
 }

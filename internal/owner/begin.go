@@ -143,7 +143,7 @@ func (b *beginning) build(ctx context.Context) (*loop.Start, error) {
 	if b.p.d.Do == decide.Keep {
 		thread.PutRunEnd(b.c, b.p.rec.ID, b.st.RunEnd(b.cfg.Now().Time(), last))
 	}
-	b.st.Boundary = store.Cursor{Number: last, Tag: b.c.Fence.Tag()}
+	b.st.Boundary, b.st.Steps = store.Cursor{Number: last, Tag: b.c.Fence.Tag()}, nil
 	if b.cfg.Frequency != loop.Manual {
 		input := thread.Checkpoint{Source: thread.SourceInput, Step: -1, Parent: b.st.LastCheckpoint}
 		thread.PutCheckpoint(b.c, b.st, input, b.cfg.Now().Time(), b.cfg.KeepCheckpoints)

@@ -34,7 +34,7 @@ func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.E
 	ev.Timestamp = now.UnixMilli()
 	c.Records = append(c.Records, agui.Append(nil, ev))
 	last := t.Head.Next + uint64(len(c.Records)) - 1
-	st.Boundary = store.Cursor{Number: last, Tag: c.Fence.Tag()}
+	st.Boundary, st.Steps = store.Cursor{Number: last, Tag: c.Fence.Tag()}, nil
 	st.Advanced()
 	if h.cfg.Frequency != loop.Manual || st.Marked != "" {
 		thread.AddCheckpoint(c, st, thread.SourceLoop, st.Iteration, now, h.cfg.KeepCheckpoints)

@@ -190,7 +190,7 @@ func (o *orphan) commit() (*store.Commit, error) {
 		}
 	}
 	c.Records = thread.EncodeEvents(events)
-	st.Boundary = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}
+	st.Boundary, st.Steps = store.Cursor{Number: o.t.Head.Next - 1 + uint64(len(events)), Tag: c.Fence.Tag()}, nil
 	st.Bytes += thread.BytesOf(c)
 	thread.Save(c, st)
 	return c, nil

@@ -62,6 +62,8 @@ type Work struct {
 	// Boundary is the last record that the messages up to Leaf account for. The records
 	// after it belong to an answer that is not complete.
 	Boundary store.Cursor `json:"boundary"`
+	// Steps are the names of the steps that were open at Boundary.
+	Steps []string `json:"steps,omitempty"`
 	// Calls are the calls of the last assistant message that have no result yet.
 	Calls []Call `json:"calls,omitempty"`
 	// Queued are user messages that follow the results of Calls.

@@ -29,6 +29,7 @@ func fullState() *State {
 			Iteration:   3,
 			GrantedAt:   1,
 			Boundary:    store.Cursor{Number: 12, Tag: "abcdef"},
+			Steps:       []string{"look up"},
 			Calls: []Call{
 				{
 					ID:        "c1",

@@ -9,6 +9,8 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
+// Paths: what is read of a history that is shown and not run.
+
 // Path is the way from a thread's first message to a leaf, without the messages. Code that
 // shows a history reads them along a Path, a few at a time: a history of many megabytes then
 // takes no memory while a slow client reads it.
@@ -19,6 +21,22 @@ type step struct {
 	id    string
 	bytes int
 	data  []byte // the stored form, if it was read already; else nil
+	// changes are the ids of the messages that change it, which is an activity; they are
+	// aside, and not shown themselves.
+	changes []string
+	aside   bool
+}
+
+// changeBy notes that the last step changes the activity of. Its size counts there.
+func (p Path) changeBy(of string) {
+	last := &p[len(p)-1]
+	for i := len(p) - 2; i >= 0; i-- {
+		if p[i].id == of {
+			p[i].changes, p[i].bytes = append(p[i].changes, last.id), p[i].bytes+last.bytes
+			break
+		}
+	}
+	last.aside, last.bytes = true, 0
 }
 
 // Path returns the path to the leaf.
@@ -34,6 +52,9 @@ func (rd Reader) Path(ctx context.Context, key store.ThreadKey, leaf string) (Pa
 	path := make(Path, len(places))
 	for i, place := range places {
 		path[i] = step{id: stored[place].ID, bytes: len(stored[place].Data)}
+		if of := changeIn(stored[place].Data); of != "" {
+			path[:i+1].changeBy(of)
+		}
 	}
 	return path, nil
 }
@@ -66,13 +87,28 @@ func (h *History) Steps() Path {
 	for i := range h.Path {
 		path[i] = step{id: h.Path[i].ID, bytes: len(h.Raw[i])}
 		total += len(h.Raw[i])
+		if c, is := ActivityChangeOf(&h.Path[i]); is {
+			path[:i+1].changeBy(c.Of)
+		}
 	}
 	for i := range path {
-		if total <= keptBytes {
-			path[i].data = h.Raw[i]
+		if total <= keptBytes && !path[i].aside {
+			path[i].data = h.shown(&path[i], h.Raw[i])
 		}
 	}
 	return path
+}
+
+// shown returns a message of the path, given as it is stored, as it is shown.
+func (h *History) shown(s *step, stored []byte) []byte {
+	if len(s.changes) == 0 {
+		return stored
+	}
+	changes := make([][]byte, len(s.changes))
+	for i, id := range s.changes {
+		changes[i] = h.Raw[h.Index[id]]
+	}
+	return changed(stored, changes)
 }
 
 // Leaf returns the id of the last message; "" if there is none.
@@ -102,6 +138,16 @@ func (p Path) Beyond(size int) int {
 	return at
 }
 
+// Shown returns how many of the first messages are shown in a place of their own.
+func (p Path) Shown(messages int) (n int) {
+	for i := range p[:messages] {
+		if !p[i].aside {
+			n++
+		}
+	}
+	return n
+}
+
 // pageBytes is how many bytes of messages are read at a time, at least one message.
 const pageBytes = 64 << 10
 
@@ -109,28 +155,61 @@ const pageBytes = 64 << 10
 func (rd Reader) Along(ctx context.Context, key store.ThreadKey, path Path) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for from := 0; from < len(path); {
-			if data := path[from].data; data != nil {
-				if from++; !yield(data, nil) {
+			if data := path[from].data; data != nil || path[from].aside {
+				if from++; data != nil && !yield(data, nil) {
 					return
 				}
 				continue
 			}
-			var ids []string
-			for size := 0; from < len(path) && (len(ids) == 0 || size+path[from].bytes <= pageBytes); from++ {
-				ids = append(ids, path[from].id)
-				size += path[from].bytes
-			}
-			messages, err := rd.Store.MessagesOf(ctx, key, ids)
+			page := path.page(from)
+			from += len(page)
+			messages, err := rd.Store.MessagesOf(ctx, key, page.ids())
 			if err != nil {
 				yield(nil, ReadError(key, err))
 				return
 			}
-			for i := range messages {
-				if !yield(messages[i].Data, nil) {
+			at := 0
+			for i := range page {
+				end := at + 1 + len(page[i].changes)
+				data := shownAfter(messages[at:end])
+				if at = end; !yield(data, nil) {
 					return
 				}
-				messages[i].Data = nil
 			}
 		}
 	}
+}
+
+// page returns the steps from a place on that are read together.
+func (p Path) page(from int) Path {
+	end, size := from, 0
+	for end < len(p) && !p[end].aside && (end == from || size+p[end].bytes <= pageBytes) {
+		size += p[end].bytes
+		end++
+	}
+	return p[from:end]
+}
+
+// ids returns the ids of the messages, each followed by what changes it.
+func (p Path) ids() (ids []string) {
+	for i := range p {
+		ids = append(append(ids, p[i].id), p[i].changes...)
+	}
+	return ids
+}
+
+// shownAfter returns a message, followed by what changes it, as it is shown. It lets go of what
+// was read.
+func shownAfter(messages []store.Message) []byte {
+	data := messages[0].Data
+	messages[0].Data = nil
+	if len(messages) == 1 {
+		return data
+	}
+	changes := make([][]byte, 0, len(messages)-1)
+	for i := range messages[1:] {
+		changes = append(changes, messages[1+i].Data)
+		messages[1+i].Data = nil
+	}
+	return changed(data, changes)
 }

@@ -436,6 +436,11 @@ func (rd Reader) Unfinished(ctx context.Context, t *Thread, each func(agui.Event
 	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {
 		return seq, err
 	}
+	for _, step := range t.State.Steps {
+		if _, err := seq.Next(agui.StepStarted{StepName: step}); err != nil {
+			return seq, ReadError(t.Key, fmt.Errorf("the open steps: %w: %w", ErrUnreadable, err))
+		}
+	}
 	after := t.State.Boundary
 	for after.Number+1 < t.Head.Next {
 		records, err := rd.Store.Records(ctx, t.Key, after, int(min(t.Head.Next-1-after.Number, 1024)))

@@ -148,7 +148,8 @@ func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, 
 	d.st.Incarnate(t.Key, t.Head.User, k.cfg.NewID(""))
 	d.st.Origin = &thread.Origin{Thread: t.Key.Thread, Checkpoint: d.from, Incarnation: t.State.Incarnation}
 	d.st.Hidden, d.st.CreatedAt = false, k.cfg.Now().UTC()
-	d.st.Boundary, d.st.Checkpoints, d.st.Bytes, d.st.Rewinds, d.st.Rewound = store.Cursor{}, 0, 0, 0, 0
+	d.st.Boundary, d.st.Steps = store.Cursor{}, nil
+	d.st.Checkpoints, d.st.Bytes, d.st.Rewinds, d.st.Rewound = 0, 0, 0, 0
 	return nil
 }
 

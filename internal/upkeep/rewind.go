@@ -27,7 +27,7 @@ func (k *Keeper) Rewind(
 		}
 		c := k.cfg.amend(t)
 		c.UpdatedAt = k.cfg.Now().Time()
-		d.st.Boundary = t.Last()
+		d.st.Boundary, d.st.Steps = t.Last(), nil
 		d.st.Rewinds, d.st.Rewound = t.State.Rewinds+1, t.Last().Number
 		c.Clear = []store.Kind{store.KindIntent, store.KindPending, store.KindReuse}
 		for i := range d.st.Calls { // they are handed out again, so how they ended does not count

@@ -131,7 +131,7 @@ func (w *Stream) messagesSnapshot(
 				return
 			}
 		}
-		beyond, place := path.Beyond(w.streams.snapshot), 0
+		beyond, place := path.Shown(path.Beyond(w.streams.snapshot)), 0
 		for m, err := range w.streams.read.Along(ctx, w.key, path) {
 			if err == nil && place < beyond {
 				if short, is := thread.Shortened(m); is {

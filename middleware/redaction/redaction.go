@@ -5,11 +5,13 @@ package redaction
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 )
 
 // NoticeRedacted is the notice of an iteration in which something was hidden: where (the
@@ -17,7 +19,7 @@ import (
 const NoticeRedacted = "holdfast.redacted"
 
 // New makes a middleware that hides secrets in what tools return, what the model says and
-// what middleware and tools record, before any of it is stored, shown or logged. It leaves
+// what middleware and tools record and show, before any of it is stored, shown or logged. It leaves
 // alone what a person writes and, unless the options say otherwise, the arguments of tool
 // calls. It panics if the options are invalid.
 //
@@ -40,18 +42,35 @@ func New(o Options) holdfast.Middleware {
 	}
 }
 
-// run has everything in the run record through the redactor.
+// run has everything in the run record and show through the redactor.
 func (r *redactor) run(next holdfast.RunCall) holdfast.RunCall {
 	return func(outer context.Context, it *holdfast.Iteration) (string, error) {
-		return next(holdfast.ContextWithRun(outer, &holdfast.RunContext{
+		ctx := holdfast.ContextWithRun(outer, &holdfast.RunContext{
 			Record: func(ctx context.Context, a holdfast.Activity) error {
+				return holdfast.Record(outer, a.Type, r.content(ctx, a.Type, a.Content))
+			},
+		})
+		return next(activity.ContextWith(ctx, &activity.Run{
+			Show: func(ctx context.Context, c activity.Change) error {
+				c.Content = r.content(ctx, c.Type, c.Content)
+				return c.Show(outer)
+			},
+			Step: func(ctx context.Context, name string) (func(), error) {
 				h := hiding{redactor: r}
-				content := h.json(a.Content)
-				h.count(ctx, "activity:"+a.Type)
-				return holdfast.Record(outer, a.Type, content)
+				name = h.text(name)
+				h.count(ctx, "step")
+				return activity.Step(outer, name)
 			},
 		}), it)
 	}
+}
+
+// content hides secrets in the content of an activity.
+func (r *redactor) content(ctx context.Context, activityType string, content json.RawMessage) json.RawMessage {
+	h := hiding{redactor: r}
+	content = h.json(content)
+	h.count(ctx, "activity:"+activityType)
+	return content
 }
 
 func (r *redactor) tool(next holdfast.ToolHandler) holdfast.ToolHandler {

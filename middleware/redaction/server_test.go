@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/internal/testkit/hooktest"
 	"github.com/holdfast-agents/holdfast/middleware/redaction"
 )
@@ -81,6 +82,32 @@ func TestASecretInAnActivity(t *testing.T) {
 	if got := hooktest.Notices(r, "test.noted"); len(got) != 1 || got[0] != `"t"` || seen != 2 ||
 		!strings.Contains(stream, `"where":["activity:test.note"]`) {
 		t.Errorf("%d messages were seen: %s", seen, stream)
+	}
+}
+
+// TestASecretThatIsShown: so is what changes while a tool works, and the name of a step.
+func TestASecretThatIsShown(t *testing.T) {
+	t.Parallel()
+	show := holdfast.NewTool("show", "", func(ctx context.Context, _ struct{}) (string, error) {
+		a, err := activity.Show(ctx, "test.shown", map[string]string{"text": "nothing yet"})
+		if err != nil {
+			return "", err
+		}
+		finish, err := activity.Step(ctx, "with "+secrets["aws"])
+		if err != nil {
+			return "", err
+		}
+		defer finish()
+		return "shown", a.Set(ctx, map[string]string{"text": "the key: " + secrets["aws"]})
+	})
+	c := hooktest.Serve(t, holdfast.Agent{Model: hooktest.CallThenSay("show"), Tools: []holdfast.Tool{show},
+		Middleware: []holdfast.Middleware{redaction.New(redaction.Options{})}}, nil)
+	stream := hooktest.Text(c.Run("go"))
+	history := hooktest.Ask(t, c, http.MethodGet, "/threads/t/messages", nil)
+	if strings.Contains(stream+history, secrets["aws"]) || !strings.Contains(history, "the key: [redacted:api_key]") ||
+		strings.Count(stream, "with [redacted:api_key]") != 2 ||
+		!strings.Contains(stream, `"where":["step","activity:test.shown"]`) {
+		t.Errorf("%s\n%s", stream, history)
 	}
 }
 
