@@ -34,6 +34,7 @@ func known() config.Known {
 			"ask_person",
 			"update_plan",
 			"request_approval",
+			"carry_out",
 		},
 		Models: []string{"demo", "openai/"},
 		Middleware: []holdfast.MiddlewareKind{

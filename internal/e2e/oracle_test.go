@@ -51,7 +51,7 @@ func agentsFile(t *testing.T) string {
 	const agents = `agents:
   - name: demo
     model: demo
-    tools: [current_time, calculate, wait, lookup, ask_person, update_plan, request_approval]
+    tools: [current_time, calculate, wait, lookup, ask_person, update_plan, request_approval, carry_out]
   - name: formed
     model: demo
     output:

@@ -29,6 +29,7 @@ func Builtin(clock func() time.Time, pace time.Duration, journal io.Writer) []ho
 	if journal != nil {
 		tools = append(tools, Charge(journal))
 	}
+	tools = append(tools, CarryOut())
 	for i, t := range tools {
 		if pace > 0 {
 			t = &paced{Tool: t, pause: time.Duration(2+i) * pace}

@@ -41,6 +41,26 @@ test("parallel tools over several iterations", async () => {
   await sameAsServer(a);
 });
 
+test("activities that change, and steps", async () => {
+  const a = agent();
+  const from = frames.length;
+  const items = ["wake up", "have breakfast", "go to work", "come home again", "have a late dinner", "sleep"];
+  const r = await say(a, `use carry_out ${JSON.stringify({ title: "A day", items, seconds: 0.02 })}`);
+  assert.equal(r.error, undefined);
+  const shown = a.messages.filter((m) => m.role === "activity");
+  assert.deepEqual(shown.map((m) => m.activityType), ["holdfast.plan", "holdfast.progress"]);
+  assert.deepEqual(shown[0].content, { title: "A day", items: items.map((text) => ({ text, status: "done" })) });
+  assert.deepEqual(shown[1].content, { title: "A day", done: 6, total: 6 });
+  const seen = frames.slice(from);
+  const count = (type) => seen.filter((f) => f.type === type).length;
+  assert.ok(count("ACTIVITY_DELTA") >= 6, `${count("ACTIVITY_DELTA")} patches`);
+  assert.deepEqual([count("STEP_STARTED"), count("STEP_FINISHED")], [6, 6]);
+  await sameAsServer(a);
+  const fresh = attached(a.threadId);
+  await fresh.runAgent();
+  assert.deepEqual(JSON.parse(JSON.stringify(fresh.messages)), JSON.parse(JSON.stringify(a.messages)));
+});
+
 test("frontend tool round trip", async () => {
   const a = agent();
   const tools = [{ name: "pick_color", description: "Lets the person pick a color.", parameters: { type: "object", properties: { hint: { type: "string" } } } }];

@@ -12,6 +12,7 @@ const Help = `I am the demo model: scripted, with no key and no network. You can
 - help: this list
 - think QUESTION: reasons first, then answers
 - plan N steps: N iterations with parallel tools and a plan in the shared state
+- carry out N items: a tool that shows how far it has come
 - parallel N: N tool calls at once
 - wait N: a tool that takes N seconds
 - ask me QUESTION: a tool that waits for your answer
@@ -48,6 +49,7 @@ func commands() []command {
 		when(`help`, func(situation, []string) answer { return say("%s", Help) }),
 		when(`think\b[:,]?\s*(.*?)`, think),
 		when(`plan(?:\s+(\d+))?(?:\s+steps?)?(?:,?\s+please)?`, plan),
+		when(`carry out(?:\s+(\d+))?(?:\s+items?)?`, carryOut),
 		when(`parallel(?:\s+(\d+))?`, parallel),
 		when(`wait\s+(?:for\s+)?(\d+(?:\.\d+)?)(?:\s*s(?:econds?)?)?`, wait),
 		when(`ask me to choose\b[:,]?\s*(.*?)`, askToChoose),

@@ -40,6 +40,15 @@ func wait(s situation, match []string) answer {
 	return simple(s, "I wait.", "The wait is over:", callTool("wait", "seconds", seconds))
 }
 
+func carryOut(s situation, match []string) answer {
+	items := make([]string, number(match[1], 4, 50))
+	for i := range items {
+		items[i] = fmt.Sprintf("Item %d", i+1)
+	}
+	return simple(s, "I work through the list.", "The work is done:",
+		callTool("carry_out", "title", fmt.Sprintf("A list of %d items", len(items)), "items", items, "seconds", 0.5))
+}
+
 func tellTime(s situation, match []string) answer {
 	c := callTool("current_time")
 	if match[1] != "" {
