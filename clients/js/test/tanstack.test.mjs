@@ -57,8 +57,8 @@ async function until(condition) {
   }
 }
 
-/** Waits until the page shows an answer that is complete. */
-const rests = (page, text) => until(() => page.status === 'ready' && !page.loading && textOf(page).includes(text));
+/** Waits until the page shows an answer that is complete. One that was complete when it was loaded has no status. */
+const rests = (page, text) => until(() => (page.status ?? 'ready') === 'ready' && !page.loading && textOf(page).includes(text));
 
 scenario('text, reasoning and tools, and pages of them', async (server) => {
   const page = open(server);
