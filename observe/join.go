@@ -31,22 +31,65 @@ func Join(observers ...Observer) Observer {
 			return nil
 		}))
 	}
-	if committed := committedOf(observers); len(committed) > 1 {
+	joinFrequent(&joined, observers)
+	return joined
+}
+
+// joinFrequent joins without reflection what is called for each commit and for each step of an
+// iteration.
+func joinFrequent(joined *Observer, observers []Observer) {
+	if all := setIn(observers, func(o *Observer) committed { return o.Committed }); len(all) > 1 {
 		joined.Committed = func(at holdfast.Iteration, c *store.Commit, took time.Duration, err error) {
-			for _, f := range committed {
+			for _, f := range all {
 				f(at, c, took, err)
 			}
 		}
 	}
-	return joined
+	if all := setIn(observers, func(o *Observer) modelCalled { return o.ModelCalled }); len(all) > 1 {
+		joined.ModelCalled = func(at holdfast.Iteration, result ModelResult, first, took time.Duration,
+			u *holdfast.Usage) {
+			for _, f := range all {
+				f(at, result, first, took, u)
+			}
+		}
+	}
+	if all := setIn(observers, func(o *Observer) promptSent { return o.PromptSent }); len(all) > 1 {
+		joined.PromptSent = func(at holdfast.Iteration, p Prompt) {
+			for _, f := range all {
+				f(at, p)
+			}
+		}
+	}
+	if all := setIn(observers, func(o *Observer) toolCalled { return o.ToolCalled }); len(all) > 1 {
+		joined.ToolCalled = func(at holdfast.Iteration, tool string, result ToolResult, took time.Duration) {
+			for _, f := range all {
+				f(at, tool, result, took)
+			}
+		}
+	}
+	if all := setIn(observers, func(o *Observer) iterationDone { return o.IterationDone }); len(all) > 1 {
+		joined.IterationDone = func(at holdfast.Iteration, results int) {
+			for _, f := range all {
+				f(at, results)
+			}
+		}
+	}
 }
 
-// committedOf returns the Committed functions that are set. They are joined without
-// reflection, because they alone are called for every commit.
-func committedOf(observers []Observer) (set []func(holdfast.Iteration, *store.Commit, time.Duration, error)) {
-	for _, o := range observers {
-		if o.Committed != nil {
-			set = append(set, o.Committed)
+// The functions that are called often.
+type (
+	committed     = func(holdfast.Iteration, *store.Commit, time.Duration, error)
+	modelCalled   = func(at holdfast.Iteration, result ModelResult, first, took time.Duration, usage *holdfast.Usage)
+	promptSent    = func(holdfast.Iteration, Prompt)
+	toolCalled    = func(holdfast.Iteration, string, ToolResult, time.Duration)
+	iterationDone = func(holdfast.Iteration, int)
+)
+
+// setIn returns those functions of a kind that are set.
+func setIn[F any](observers []Observer, of func(*Observer) F) (set []F) {
+	for i := range observers {
+		if f := of(&observers[i]); !reflect.ValueOf(f).IsNil() {
+			set = append(set, f)
 		}
 	}
 	return set

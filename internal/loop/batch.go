@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -109,6 +110,7 @@ func (b *batch) start(call thread.Call) {
 		b.inFlight[call.ID] = cut
 	}
 	b.r.host.Tasks.Go(func() {
+		routine.WarmStack()
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
 		b.finished <- b.call(ctx, call, c)

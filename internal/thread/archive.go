@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/store"
 )
 
@@ -73,23 +74,22 @@ func (a *ArchivedLog) messages() (ids []string) {
 
 // appendMessage adds the id of the message that a record begins, or whose call it begins.
 func appendMessage(ids []string, data []byte) []string {
-	id := ""
+	member := ""
 	switch agui.TypeOf(data) {
-	case agui.TypeTextMessageStart, agui.TypeReasoningMessageStart, agui.TypeToolCallStart:
-		ev, err := agui.DecodeEvent(data)
-		if err != nil {
-			return ids
-		}
-		switch ev := ev.(type) {
-		case agui.TextMessageStart:
-			id = ev.MessageID
-		case agui.ReasoningMessageStart:
-			id = ev.MessageID
-		case agui.ToolCallStart:
-			id = ev.ParentMessageID
-		}
+	case agui.TypeTextMessageStart, agui.TypeReasoningMessageStart:
+		member = "messageId"
+	case agui.TypeToolCallStart:
+		member = "parentMessageId"
+	default:
+		return ids
 	}
-	if id == "" {
+	id := ""
+	if read := strictjson.ReadObject(data, func(name, value []byte) bool {
+		if string(name) == member && value[0] == '"' {
+			id = strictjson.Text(value)
+		}
+		return true
+	}); !read || id == "" {
 		return ids
 	}
 	return append(ids, id)
