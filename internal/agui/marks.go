@@ -85,13 +85,10 @@ func (m *Message) Mark(said json.RawMessage) {
 	m.Metadata = mustJSON(members)
 }
 
-// onlyImported is the metadata of most such messages.
-const onlyImported = `{"holdfast":{"imported":true}}`
-
 // Imported reports whether the message is marked as one that a client brought.
 func (m *Message) Imported() bool {
 	switch {
-	case string(m.Metadata) == onlyImported:
+	case string(m.Metadata) == `{"holdfast":{"imported":true}}`: // as most have it
 		return true
 	case !bytes.Contains(m.Metadata, []byte(`"imported"`)):
 		return false
