@@ -90,9 +90,9 @@ test("attached", async () => {
   const started = await fetch(`${base}/runs`, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ threadId, runId: "r1", messages: [user("slow 12 words please")] }),
+    body: JSON.stringify({ threadId, runId: "r1", messages: [user("slow 150 words please")] }),
   });
-  const reader = started.body.getReader(); // until the run has begun
+  const reader = started.body.getReader(); // until the run has begun; a busy machine must attach before it ends
   await reader.read();
   reader.cancel();
   const page = new HttpAgent({ url: `${base}/runs`, threadId, headers });
