@@ -1,18 +1,15 @@
-// Remarks, activities, steps, subagents, and questions that were answered.
+// Remarks, steps, subagents, and questions that were answered.
 import { memo, useCallback } from 'react';
 import { useView } from '../../log/hooks.tsx';
-import { fields, text } from '../../log/json.ts';
-import type { ActivityItem, AgentItem, CallItem, NoteItem, QuestionItem, StepItem, View } from '../../log/view.ts';
+import type { AgentItem, CallItem, NoteItem, QuestionItem, StepItem, View } from '../../log/view.ts';
 import { Badge } from '../../ui/Badge.tsx';
 import { CheckIcon, InfoIcon, QuestionIcon, WarningIcon } from '../../ui/icons.tsx';
-import { JsonTree } from '../../ui/JsonTree.tsx';
 import { spaced } from '../../ui/schema.ts';
 import { Spinner } from '../../ui/Spinner.tsx';
 import { StatusDot, type Tone } from '../../ui/StatusDot.tsx';
 import { duration } from '../../ui/time.ts';
 import { useRows } from '../context.ts';
 import { brief } from '../format.ts';
-import { Media } from './Media.tsx';
 import { RecordsButton } from './RecordsButton.tsx';
 
 export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
@@ -25,24 +22,6 @@ export const NoteRow = memo(function NoteRow({ item }: { item: NoteItem }) {
       </div>
       <RecordsButton item={item} />
     </div>
-  );
-});
-
-/** Media made by a model. */
-function Made({ item, kind }: { item: ActivityItem; kind: string }) {
-  const content = fields(item.content);
-  if (content['leftOut'] !== undefined && !content['url']) return <p className="conversation-note"><InfoIcon /><span>An older {kind}, not loaded again.</span></p>;
-  return <Media parts={[{ type: kind, mimeType: text(content['mimeType']), url: text(content['url']), name: '' }]} from="that the assistant made" />;
-}
-
-export const ActivityRow = memo(function ActivityRow({ item }: { item: ActivityItem }) {
-  const kind = /^holdfast\.(image|audio|video|document)$/.exec(item.name)?.[1];
-  if (kind) return <Made item={item} kind={kind} />;
-  return (
-    <section className="conversation-activity" aria-label={spaced(item.name) || 'Activity'}>
-      <h2>{spaced(item.name) || 'Activity'}</h2>
-      <JsonTree value={item.content} label={spaced(item.name) || 'Activity'} depth={2} />
-    </section>
   );
 });
 

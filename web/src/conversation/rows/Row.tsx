@@ -1,18 +1,22 @@
-import { memo } from 'react';
+import { memo, Suspense } from 'react';
 import type { Item } from '../../log/view.ts';
+import { later } from '../../ui/later.tsx';
 import { PanelBoundary } from '../../ui/PanelBoundary.tsx';
+import { Skeleton } from '../../ui/Spinner.tsx';
 import { SeamRow } from '../slots.tsx';
 import { CallRow } from './CallRow.tsx';
-import { ActivityRow, AgentRow, NoteRow, QuestionRow, StepRow } from './OtherRows.tsx';
+import { AgentRow, NoteRow, QuestionRow, StepRow } from './OtherRows.tsx';
 import { ReasoningRow } from './ReasoningRow.tsx';
 import { TextRow } from './TextRow.tsx';
+
+const Activity = later(() => import('./Activity.tsx'));
 
 function Shown({ item, passing }: { item: Item; passing: boolean }) {
   switch (item.kind) {
     case 'text': return <TextRow item={item} passing={passing} />;
     case 'reasoning': return <ReasoningRow item={item} />;
     case 'call': return <CallRow item={item} />;
-    case 'activity': return <ActivityRow item={item} />;
+    case 'activity': return <Suspense fallback={<Skeleton />}><Activity item={item} /></Suspense>;
     case 'step': return <StepRow item={item} />;
     case 'agent': return <AgentRow item={item} />;
     case 'note': return <NoteRow item={item} />;

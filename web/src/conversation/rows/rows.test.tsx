@@ -82,6 +82,7 @@ describe('messages', () => {
       { ...base('a:1'), kind: 'activity', name: hostile, content: { [hostile]: hostile } }, { ...base('a:2'), kind: 'activity', name: 'holdfast.image', content: { url: 'javascript:alert(1)', mimeType: 'image/png' } },
       { ...base('q:1'), kind: 'question', interrupt: { id: hostile, reason: hostile, message: hostile } }, { ...base('g:1'), kind: 'agent', name: hostile, text: hostile, status: 'failed', parentCallId: '' },
     ]);
+    await screen.findAllByRole('tree');
     expect(container.querySelector('script, iframe, [onerror]')).toBeNull();
     expect([...container.querySelectorAll('img')].map((i) => i.getAttribute('src')?.slice(0, 15))).toEqual(['data:image/png;']);
     expect([...container.querySelectorAll('a')].every((a) => /^(https:|data:)/.test(a.getAttribute('href') ?? ''))).toBe(true);
@@ -117,6 +118,33 @@ describe('calls', () => {
     expect(screen.getByText('edited')).toBeTruthy();
     expect(screen.getByText('imported')).toBeTruthy();
     await expectAccessible();
+  });
+});
+
+describe('activities', () => {
+  const activity = (key: string, name: string, content: unknown): Item => ({ ...base(key), kind: 'activity', name, content });
+  const plan = { title: 'A trip', items: [{ text: 'Pack', status: 'done' }, { text: 'Go', status: 'running' }, { text: 'Rest' }, { text: 'Swim', status: 'failed' }, { text: 'Ski', status: 'skipped' }, 7] };
+
+  it('show how far the work has come, and what of a plan is done', async () => {
+    const { container } = rows([
+      activity('a:1', 'holdfast.progress', { title: 'Reading', text: 'Page 2', done: 1, total: 4 }), activity('a:2', 'holdfast.progress', { done: 7 }), activity('a:3', 'holdfast.plan', plan),
+      activity('a:4', 'a2ui-surface', { operations: [{ beginRendering: {} }] }), activity('a:5', 'holdfast.plan', null), activity('a:6', 'holdfast.progress', 'x'),
+    ], { busy: true });
+    const bar = (await screen.findByRole('progressbar', { name: 'Reading' })) as HTMLProgressElement;
+    expect([bar.value, bar.max]).toEqual([1, 4]);
+    expect(screen.getByText('1 of 4')).toBeTruthy();
+    expect(screen.getByText('Page 2')).toBeTruthy();
+    expect(screen.getByText('7')).toBeTruthy();
+    expect(screen.getAllByRole('listitem').map((li) => li.textContent)).toEqual(['Done: Pack', 'Under way: Go', 'To do: Rest', 'Failed: Swim', 'Skipped: Ski', 'To do: ']);
+    expect(container.querySelectorAll('.spinner')).toHaveLength(1);
+    expect(screen.getByRole('heading', { name: 'A2ui surface' })).toBeTruthy();
+    await expectAccessible();
+  });
+
+  it('are still once the run is over', async () => {
+    const { container } = rows([activity('a:3', 'holdfast.plan', plan)]);
+    expect(await screen.findByRole('heading', { name: 'A trip' })).toBeTruthy();
+    expect(container.querySelector('.spinner')).toBeNull();
   });
 });
 
