@@ -131,6 +131,24 @@ func TestNextTurnOfALongConversation(t *testing.T) {
 	}
 }
 
+// TestNextTurnElsewhere: a server that has not run a conversation of 5,000 messages reads them without
+// much ado: a few allocations for each.
+func TestNextTurnElsewhere(t *testing.T) {
+	db := memstore.New()
+	one, two := looptest.Start(t, db, nil, windowed()), looptest.Start(t, db, nil, windowed())
+	c := &talk{TB: t, db: db}
+	c.begin(one, 5000)
+	c.next(two)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	c.next(one)
+	c.next(two)
+	runtime.ReadMemStats(&after)
+	if n := (after.Mallocs - before.Mallocs) / 2; n > 40_000 {
+		t.Errorf("a turn takes %d allocations", n)
+	}
+}
+
 // TestTurnsAtTwoServers: a process that has a long history in memory notices what another one has
 // added to it, and that its log was archived.
 func TestTurnsAtTwoServers(t *testing.T) {
