@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -141,8 +142,36 @@ func (t *txn) set(key, value []byte) error { return t.batch.Set(key, value, nil)
 
 func (t *txn) remove(key []byte) error { return t.batch.Delete(key, nil) }
 
-// removeRange removes the keys from one on, up to but not including the other.
+// removeRange removes the keys from one on, up to but not including the other. After each batch with a
+// range, the next read puts all ranges since the last table in order again, thousands of them perhaps: what
+// happens often, and is about few keys, removes them one by one.
 func (t *txn) removeRange(from, to []byte) error { return t.batch.DeleteRange(from, to, nil) }
+
+const (
+	// fewKeys is how many keys are removed one by one, and fewBytes how much there may be under
+	// them if they have to be read for that.
+	fewKeys  = 64
+	fewBytes = 64 << 10
+)
+
+// removeAll removes everything with the prefix.
+func (t *txn) removeAll(prefix []byte) error {
+	var keys [][]byte
+	size := 0
+	err := folder.Guard(func() error {
+		return t.ascend(prefix, prefix, func(key, value []byte) (bool, error) {
+			keys, size = append(keys, bytes.Clone(key)), size+len(value)
+			return len(keys) <= fewKeys && size <= fewBytes, nil
+		})
+	})
+	if err != nil || len(keys) > fewKeys || size > fewBytes { // what is damaged can be removed unread
+		return t.removeRange(prefix, end(prefix))
+	}
+	for _, key := range keys {
+		err = errors.Join(err, t.remove(key))
+	}
+	return err
+}
 
 // finish adds the numbers that were given away.
 func (t *txn) finish() error {

@@ -231,7 +231,7 @@ func (r *removal) write(t *txn) error {
 	}
 	prefix := threadPrefix(r.number)
 	err = errors.Join(err, r.unlist(t))
-	err = errors.Join(err, t.removeRange(prefix, end(prefix)), t.remove(ownedKey(r.number)), t.remove(nameKey(r.key)))
+	err = errors.Join(err, t.removeAll(prefix), t.remove(ownedKey(r.number)), t.remove(nameKey(r.key)))
 	if r.entry != nil {
 		minute := r.entry[len(r.entry)-16:] // and the number
 		err = errors.Join(err, t.remove(r.entry), t.remove(append(tenantPrefix(r.key.Tenant), minute...)))

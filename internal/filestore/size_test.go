@@ -89,3 +89,33 @@ func BenchmarkLargeCommit(b *testing.B) {
 	b.ReportMetric(longest.Seconds()*1000, "ms-max")
 	b.ReportMetric(all.Seconds()*1000/float64(count), "ms-mean")
 }
+
+// TestRemovedWhole: of a thread that is deleted nothing is left, whether it has few keys or many, much under
+// them or little.
+func TestRemovedWhole(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, filepath.Join(t.TempDir(), "data"))
+	for _, c := range []struct{ records, size int }{{0, 0}, {3, 10}, {fewKeys - 1, 10}, {fewKeys, 10}, {500, 10},
+		{3, fewBytes}} {
+		key := store.ThreadKey{Tenant: "acme", Thread: fmt.Sprint(c)}
+		at := store.Position{Next: 1}
+		commit := &store.Commit{Key: key, ID: "c", Expect: at, User: "alice", UpdatedAt: time.Now(),
+			Fence: store.Fence{Epoch: 1, Nonce: "n"}}
+		for range c.records {
+			commit.Records = append(commit.Records, random(c.size))
+		}
+		if err := s.Commit(t.Context(), commit); err != nil {
+			t.Fatal(err)
+		}
+		head, err := s.Head(t.Context(), key)
+		if err == nil {
+			err = s.Delete(t.Context(), key, head.Position())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := entries(t, s, spaceThreads); len(left) > 0 {
+			t.Errorf("%+v: %d keys are left", c, len(left))
+		}
+	}
+}

@@ -127,8 +127,13 @@ func (c *commit) drop(t *txn, section byte, after, last uint64) error {
 	if last <= after {
 		return nil
 	}
-	if last-after == 1 {
-		return t.remove(placeKey(c.thread.number, section, last))
+	if last-after <= fewKeys {
+		for n := after + 1; n <= last; n++ {
+			if err := t.remove(placeKey(c.thread.number, section, n)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	return t.removeRange(placeKey(c.thread.number, section, after+1), placeKey(c.thread.number, section, last+1))
 }
