@@ -33,6 +33,12 @@ const (
 	// dueLate is how much later than its time a thread may come into the list, or a clock may be, and
 	// be found by the next look.
 	dueLate = 2 * time.Second
+	// perThread is how much time there is at least for each thread that something is done for that can
+	// wait, while this process has runs, and for so long after the last one.
+	perThread = time.Second / 2000
+	busyFor   = time.Second
+	// lookSpan is about how long a look takes at most.
+	lookSpan = 500 * time.Millisecond
 	// lostAfter is how much longer than its owner any other process leaves the log of an ended run.
 	lostAfter = 250 * time.Millisecond
 )
@@ -44,7 +50,9 @@ type chore struct {
 	after time.Duration
 	// atOnce is for how many of them it is done at the same time.
 	atOnce int
-	do     func(ctx context.Context, key store.ThreadKey) (tended, error)
+	// later means that it can wait, so that the runs of this process do not.
+	later bool
+	do    func(ctx context.Context, key store.ThreadKey) (tended, error)
 }
 
 // chores returns what is to be done with the settings that there are.
@@ -52,14 +60,32 @@ func (r retaining) chores() []chore {
 	tend := func(ctx context.Context, key store.ThreadKey) (tended, error) { return r.tend(ctx, key, false) }
 	keep := r.k.cfg.Retention
 	all := []chore{
-		{store.ListDue, 0, 8, r.goOn},
-		{store.ListEnded, r.k.cfg.ArchiveAfter + lostAfter, 4, tend},
+		{list: store.ListDue, atOnce: 8, do: r.goOn},
+		{
+			list:   store.ListEnded,
+			after:  r.k.cfg.ArchiveAfter + lostAfter,
+			atOnce: 4,
+			later:  true,
+			do:     tend,
+		},
 	}
 	if keep.Threads > 0 {
-		all = append(all, chore{store.ListResting, keep.Threads, 16, tend})
+		all = append(all, chore{
+			list:   store.ListResting,
+			after:  keep.Threads,
+			atOnce: 16,
+			later:  true,
+			do:     tend,
+		})
 	}
 	if keep.Checkpoints > 0 {
-		all = append(all, chore{store.ListAging, keep.Checkpoints, 4, tend})
+		all = append(all, chore{
+			list:   store.ListAging,
+			after:  keep.Checkpoints,
+			atOnce: 4,
+			later:  true,
+			do:     tend,
+		})
 	}
 	return all
 }
@@ -77,15 +103,6 @@ func (r retaining) keepDue() {
 	}
 }
 
-// IndexLook is what a look into a list of the index has found: how late each thread was found that was
-// not found before, how many threads are left for which something is due that could not be done, and how
-// many were in the list by mistake.
-type IndexLook struct {
-	List         string
-	Late         []time.Duration
-	Left, Mended int
-}
-
 // dueList is what a process knows of the threads of a list that are due.
 type dueList struct {
 	chore
@@ -98,10 +115,13 @@ type dueList struct {
 	// tried has when threads were found, and where. They are not looked at for a while, since most
 	// of those that are still in the list cannot go on now.
 	tried map[store.Found]clock.Moment
-	// whole is when a look last found every thread that was not among them; never means that the
-	// next look is to. since is from when on another one looks.
-	whole clock.Moment
-	since time.Time
+	// since is from when on a look finds what has become due. All others are found from time to time:
+	// whole is when that last began, never if it is to begin again, and below is where it goes on; zero
+	// if it is done.
+	since, below time.Time
+	whole        clock.Moment
+	// ran is when this process was last seen to have runs.
+	ran clock.Moment
 	// unread is whether the last look failed.
 	unread bool
 	// told is what is to be said of the page.
@@ -112,14 +132,21 @@ type dueList struct {
 
 // keep looks again and again.
 func (d *dueList) keep() {
-	for {
+	for more := false; ; {
+		wait := d.k.engine.Share(d.k.cfg.Retention.Due)
+		if more {
+			wait = 0
+		}
 		select {
 		case <-d.k.ctx.Done():
 			return
-		case <-time.After(d.k.engine.Share(d.k.cfg.Retention.Due)):
+		case <-time.After(wait):
 		}
-		err := routine.Caught(func() error { return d.look(d.k.ctx) })
-		if err != nil && d.k.ctx.Err() == nil && !d.unread {
+		err := routine.Caught(func() (err error) {
+			more, err = d.look(d.k.ctx)
+			return err
+		})
+		if more = more && err == nil; err != nil && d.k.ctx.Err() == nil && !d.unread {
 			d.k.cfg.Log.Warn("what is due could not be found; it is tried again", "list", d.list, "error", err)
 		}
 		d.unread = err != nil
@@ -128,8 +155,9 @@ func (d *dueList) keep() {
 
 // look does what is due: for threads for which it has become so since the last look, which a store
 // finds at once, and from time to time for all others. It begins with those for which it has been for
-// the shortest time: what cannot go on keeps nothing waiting that can.
-func (d *dueList) look(ctx context.Context) error {
+// the shortest time: what cannot go on keeps nothing waiting that can. If that takes long, it reports
+// that there is more: the next look begins with those for which something has become due meanwhile.
+func (d *dueList) look(ctx context.Context) (more bool, err error) {
 	for found, at := range d.tried {
 		if at.Ran() > 2*dueAgain {
 			delete(d.tried, found)
@@ -138,44 +166,75 @@ func (d *dueList) look(ctx context.Context) error {
 	if d.began.IsZero() {
 		d.began = d.k.cfg.Now().Time()
 	}
-	q := store.Query{List: store.List{Name: d.list}, Since: d.since, Newest: true}
-	began, whole := clock.Now(), d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain
-	if whole {
-		q.Since = time.Time{}
+	// Places are kept to the millisecond: what is found is surely due.
+	began, now := clock.Now(), d.k.cfg.Now().Time().Add(-d.after-time.Millisecond)
+	list := store.List{Name: d.list}
+	goesOn, is := !d.below.IsZero(), toEnd
+	if !goesOn && (d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain) {
+		d.whole, d.below = began, now // which finds what has become due, too
+	} else {
+		is, err = d.through(ctx, &store.Query{List: list, Since: d.since, Before: now, Newest: true}, began)
 	}
-	full := false
-	for page, n := duePage, 0; n == q.Limit && !full && ctx.Err() == nil; page = min(2*page, maxDuePage) {
-		// Places are kept to the millisecond: what is found is surely due.
-		q.Before, q.Limit = d.k.cfg.Now().Time().Add(-d.after-time.Millisecond), page
-		if whole {
-			q.Limit += len(d.tried)
+	if is == toEnd {
+		d.since = now.Add(-dueLate)
+	}
+	if all := (store.Query{List: list, Before: d.below, Newest: true}); is == toEnd && !d.below.IsZero() {
+		is, err = d.through(ctx, &all, began)
+		if d.below = all.Before; is == toEnd {
+			d.below = time.Time{}
 		}
-		found, err := d.k.cfg.Store.Find(ctx, q)
+	}
+	if is == noPlace { // some of those that were found were not tried
+		d.whole, d.below = clock.Moment{}, time.Time{}
+	}
+	return is == someLeft, err
+}
+
+// reached is how far a look has come.
+type reached int
+
+const (
+	toEnd reached = iota
+	// someLeft means that it has taken long, and noPlace that this process has no place for more runs.
+	someLeft
+	noPlace
+)
+
+// through does what is due for the threads that q finds. Unless it reaches the end, q then finds those that
+// are left.
+func (d *dueList) through(ctx context.Context, q *store.Query, began clock.Moment) (reached, error) {
+	for page := duePage; ; page = min(2*page, maxDuePage) {
+		q.Limit = page + len(d.tried)
+		found, err := d.k.cfg.Store.Find(ctx, *q)
 		if err != nil {
-			return err
+			return someLeft, err
 		}
-		n = len(found)
-		if found = slices.DeleteFunc(found, d.rests); len(found) > 0 {
-			full = d.all(ctx, found)
+		below, end := time.Time{}, len(found) < q.Limit
+		if !end {
+			below = found[len(found)-1].At.Add(time.Millisecond) // others may be at the same place
 		}
-		d.told.Left, d.told.Mended = len(d.tried), int(d.mended.Swap(0))
-		d.k.lag.note(d.told.Late)
-		if d.k.cfg.IndexLooked != nil {
-			d.k.cfg.IndexLooked(d.told)
+		is := d.all(ctx, slices.DeleteFunc(found, d.rests))
+		d.tell()
+		switch {
+		case ctx.Err() != nil:
+			return someLeft, ctx.Err()
+		case is != toEnd || end:
+			return is, nil
 		}
-		d.told = IndexLook{List: d.list}
-		if len(found) == 0 {
-			break
+		if q.Before = below; began.Ran() > lookSpan {
+			return someLeft, nil
 		}
 	}
-	switch {
-	case full: // some of those that were found were not tried
-		d.whole = clock.Moment{}
-	case whole:
-		d.whole = began
+}
+
+// tell says what was found in a page.
+func (d *dueList) tell() {
+	d.told.Left, d.told.Mended = len(d.tried), int(d.mended.Swap(0))
+	d.k.lag.note(d.told.Late)
+	if d.k.cfg.IndexLooked != nil {
+		d.k.cfg.IndexLooked(d.told)
 	}
-	d.since = q.Before.Add(-dueLate)
-	return nil
+	d.told = IndexLook{List: d.list}
 }
 
 // late returns how much later than its time a thread was found, or than this process began to look.
@@ -193,16 +252,54 @@ func (d *dueList) rests(f store.Found) bool {
 	return tried && at.Ran() < dueAgain
 }
 
-// all does what is due for threads. It reports whether this process has no place for more runs.
-func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
+// all does what is due for threads, for a while.
+func (d *dueList) all(ctx context.Context, found []store.Found) (is reached) {
+	began := clock.Now()
 	slices.SortFunc(found, func(a, b store.Found) int {
 		return cmp.Compare(d.turn(a.Key), d.turn(b.Key))
 	})
+	for len(found) > 0 && is == toEnd && ctx.Err() == nil {
+		if began.Ran() > lookSpan {
+			return someLeft
+		}
+		n := min(d.atOnce, len(found))
+		if !d.later {
+			n = len(found)
+		}
+		burst := clock.Now()
+		is = d.some(ctx, found[:n], began)
+		if found = found[n:]; d.later {
+			d.giveWay(ctx, burst.Ran(), n)
+		}
+	}
+	return is
+}
+
+// giveWay waits, if this process has runs, after something was done for n threads that took that long: what
+// can wait takes half of the time at most, and not all that the store can do.
+func (d *dueList) giveWay(ctx context.Context, took time.Duration, n int) {
+	if d.k.engine.Running() > 0 {
+		d.ran = clock.Now()
+	}
+	if d.ran.Ran() > busyFor {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(max(took, time.Duration(n)*perThread-took)):
+	}
+}
+
+// some does what is due for some threads at the same time.
+func (d *dueList) some(ctx context.Context, found []store.Found, began clock.Moment) (is reached) {
 	var mu sync.Mutex
 	routine.Each(len(found), d.atOnce, func(i int) {
 		f := found[i]
 		mu.Lock()
-		if full || ctx.Err() != nil {
+		if is == toEnd && began.Ran() > lookSpan {
+			is = someLeft
+		}
+		if is != toEnd || ctx.Err() != nil {
 			mu.Unlock()
 			return
 		}
@@ -218,15 +315,18 @@ func (d *dueList) all(ctx context.Context, found []store.Found) (full bool) {
 			return err
 		})
 		var public *holdfast.Error
-		is := errors.As(err, &public) && public.Code == codes.TooManyRuns
+		full := errors.As(err, &public) && public.Code == codes.TooManyRuns
 		mu.Lock()
-		if full = full || is; left || is {
+		if full {
+			is = noPlace
+		}
+		if left || full {
 			delete(d.tried, f)
 		}
 		mu.Unlock()
 		d.note(ctx, f.Key, err)
 	})
-	return full
+	return is
 }
 
 // turn is where a thread comes in the order in which this process takes those of a page.

@@ -1,15 +1,20 @@
 package upkeep_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/observe"
 	"github.com/holdfast-agents/holdfast/store"
@@ -199,4 +204,76 @@ func TestNothingDueIsRead(t *testing.T) {
 			t.Errorf("its head was read %d times", n)
 		}
 	})
+}
+
+// resting writes n threads, each of which rests since a millisecond after the one before.
+func resting(t *testing.T, db store.Store, tenant string, n int, since time.Time) {
+	t.Helper()
+	for i := range n {
+		st := thread.New()
+		c := &store.Commit{
+			Key:       store.ThreadKey{Tenant: tenant, Thread: fmt.Sprint(i)},
+			User:      "bob",
+			ID:        fmt.Sprint("c", i),
+			Expect:    store.Position{Next: 1},
+			Fence:     store.Fence{Epoch: 1, Nonce: "n"},
+			UpdatedAt: since.Add(time.Duration(i) * time.Millisecond),
+		}
+		st.Tidied, st.Measured = 1, true
+		thread.Save(c, st)
+		if err := db.Commit(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBacklogGivesWay: what has become due long ago is done at once, or more slowly while this process has
+// runs. Threads that become due meanwhile do not wait for it.
+func TestBacklogGivesWay(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const backlog = 2400
+			db, answers := memstore.New(), make(chan struct{})
+			began := time.Now()
+			resting(t, db, "old", backlog, began.Add(-2*limit))
+			resting(t, db, "fresh", 1, began.Add(time.Second-limit))
+			e := looptest.Start(t, db, soon(upkeep.Retention{Threads: limit}), holdfast.Agent{
+				Name: "a",
+				Model: holdfast.ModelFunc(func(context.Context,
+					*holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+					<-answers
+					return func(yield func(holdfast.Delta, error) bool) { yield(holdfast.Delta{Text: "hello"}, nil) }
+				}),
+			})
+			if busy {
+				reply := looptest.Must(e.Owner.Post(t.Context(), looptest.Alice, "",
+					looptest.RunInput("t", "r", looptest.UserSays("u", "go"))))(t)
+				defer func() {
+					close(answers)
+					looptest.Collect(t, reply, nil)
+				}()
+			}
+			left := func(at time.Duration) map[string]int {
+				time.Sleep(time.Until(began.Add(at)))
+				synctest.Wait()
+				left := map[string]int{}
+				for _, f := range looptest.Must(db.Find(t.Context(), store.Query{
+					List:  store.List{Name: store.ListResting},
+					Limit: 2 * backlog,
+				}))(t) {
+					left[f.Key.Tenant]++
+				}
+				return left
+			}
+			if n := left(990 * time.Millisecond); (n["old"] > backlog/2) != busy || n["fresh"] != 1 {
+				t.Errorf("busy %t: after a look %v are left", busy, n)
+			}
+			if n := left(1600 * time.Millisecond); (n["old"] > 0) != busy || n["fresh"] != 0 {
+				t.Errorf("busy %t: after half a second more %v are left", busy, n)
+			}
+			if n := left(4 * time.Second); n["old"] != 0 {
+				t.Errorf("busy %t: in the end %v are left", busy, n)
+			}
+		})
+	}
 }

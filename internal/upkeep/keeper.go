@@ -61,6 +61,8 @@ type Engine interface {
 	// Current reads the head of the caller's thread, which must exist, and makes sure
 	// that a thread that claims to run has a living owner.
 	Current(ctx context.Context, who holdfast.Principal, id string) (*thread.Thread, error)
+	// Running returns how many runs this process has.
+	Running() int
 	// Left reports whether this process owns a thread whose run it has given up.
 	Left(head *store.Head) bool
 	// Amend has the owner of the thread's run change what only it may change, and waits until

@@ -7,6 +7,15 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 )
 
+// IndexLook is what a look into a list of the index has found: how late each thread was found that was
+// not found before, how many threads are left for which something is due that could not be done, and how
+// many were in the list by mistake.
+type IndexLook struct {
+	List         string
+	Late         []time.Duration
+	Left, Mended int
+}
+
 // lag is how late what was due was found lately, of all lists.
 type lag struct {
 	mu sync.Mutex
