@@ -15,12 +15,13 @@ import (
 // waiter is a goroutine at a seam.
 type waiter struct {
 	name    string
+	detail  string // orders those of one name
 	server  *server
 	options []string // besides goOn
 	linked  bool     // it needs the connection to the store
 	verdict chan string
 	auto    bool // it is let go as soon as the world rests, without a choice
-	arrived int  // orders those of one name
+	arrived int  // orders those of one name and detail
 }
 
 // held reports whether it has to wait until its server is in touch again.
@@ -75,7 +76,7 @@ func (g *gate) sorted() []*waiter {
 	defer g.mu.Unlock()
 	all := slices.Clone(g.waiting)
 	slices.SortFunc(all, func(a, b *waiter) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.arrived, b.arrived))
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.detail, b.detail), cmp.Compare(a.arrived, b.arrived))
 	})
 	return all
 }

@@ -53,7 +53,7 @@ func call[T any](
 	}
 	switch {
 	case !let:
-		l.server.left(op + " " + key.Thread)
+		l.server.pass(context.Background(), "left "+name)
 		return none, ctx.Err()
 	case verdict == dead, verdict == lost:
 		return none, errLink
@@ -69,7 +69,7 @@ func call[T any](
 		verdict, let := l.world.gate.wait(ctx,
 			&waiter{name: name + " reply", server: l.server, options: []string{lost}, linked: true})
 		if !let {
-			l.server.left(op + " " + key.Thread)
+			l.server.pass(context.Background(), "left "+name)
 			return none, ctx.Err()
 		}
 		if verdict != goOn {

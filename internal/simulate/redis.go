@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
@@ -45,6 +46,7 @@ func newRemote(w *World) *remote {
 		panic(err) // nothing happens to its connections
 	}
 	r.seen = seen
+	synctest.Wait() // it says that it has come before anybody else listens
 	return r
 }
 
@@ -63,12 +65,13 @@ func (r *remote) open(s *server) store.Store {
 	seams := &seams{server: s, remote: r}
 	seams.opening.Store(true)
 	s.line = r.redis.NewLine(seams)
-	opened, err := redisstore.New(context.Background(), r.redis.Client(s.line.Dial), redisstore.Options{
+	opened, err := redisstore.New(context.Background(), r.redis.Client(s.line), redisstore.Options{
 		Now: func() time.Time { return s.stamp().Time() },
 	})
 	if err != nil {
 		panic(err) // nothing has happened to its connections yet
 	}
+	synctest.Wait()
 	seams.opening.Store(false)
 	s.shut = func() { _ = opened.Close() }
 	r.world.all = append(r.world.all, s)
@@ -92,6 +95,7 @@ type tracked struct {
 
 // Commit implements [store.Committer].
 func (t *tracked) Commit(ctx context.Context, c *store.Commit) error {
+	t.server.pass(ctx, "commits "+c.Key.Thread)
 	t.remote.tries(c.ID, trial{server: t.server, key: c.Key, at: c.Expect, commit: copyOf(c)})
 	return t.Store.Commit(ctx, c)
 }
@@ -178,6 +182,19 @@ type seams struct {
 // away reports whether nothing of the server arrives.
 func (m *seams) away() bool { return m.server.suspended.Load() || m.server.link.cut.Load() }
 
+// Turn implements [fakeredis.Seams].
+func (m *seams) Turn(ctx context.Context, name, detail string) {
+	if !m.opening.Load() {
+		who, _ := ctx.Value(asked{}).(string)
+		m.server.turn(ctx, "asks "+name+" for "+who, detail)
+	}
+}
+
+// rest waits until the client waits for an answer. A connection that breaks before that has another error.
+func (m *seams) rest(ctx context.Context, name string) {
+	m.server.world.gate.wait(ctx, &waiter{name: m.server.name + " dies " + name, server: m.server, auto: true})
+}
+
 // Reachable implements [fakeredis.Seams].
 func (m *seams) Reachable() bool { return m.opening.Load() || !m.away() && !m.server.isDead() }
 
@@ -186,11 +203,18 @@ func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) f
 	s := m.server
 	switch {
 	case s.isDead():
+		m.rest(ctx, r.Name)
 		return fakeredis.Lose
 	case m.opening.Load() && !r.Writes, r.Minor && !m.away() && !s.link.deaf.Load():
 		return fakeredis.Carry
 	}
-	one := &waiter{name: s.name + " " + r.Name, server: s, linked: true, auto: r.Minor}
+	one := &waiter{
+		name:   s.name + " " + r.Name,
+		detail: r.Detail,
+		server: s,
+		linked: true,
+		auto:   r.Minor,
+	}
 	if !r.Minor {
 		one.options = []string{lost, mute, late}
 	}
@@ -219,7 +243,11 @@ func (m *seams) Carried(r fakeredis.Request) {
 // Reply implements [fakeredis.Seams].
 func (m *seams) Reply(ctx context.Context, r fakeredis.Request) bool {
 	verdict, let := m.server.world.gate.wait(ctx, &waiter{
-		name: m.server.name + " " + r.Name + " reply", server: m.server, options: []string{lost}, linked: true,
+		name:    m.server.name + " " + r.Name + " reply",
+		detail:  r.Detail,
+		server:  m.server,
+		options: []string{lost},
+		linked:  true,
 	})
 	return let && verdict == goOn
 }
@@ -227,6 +255,7 @@ func (m *seams) Reply(ctx context.Context, r fakeredis.Request) bool {
 // Told implements [fakeredis.Seams].
 func (m *seams) Told(ctx context.Context, what string) bool {
 	if m.server.isDead() {
+		m.rest(ctx, "told")
 		return false
 	}
 	verdict, let := m.server.world.gate.wait(ctx, &waiter{

@@ -259,9 +259,10 @@ func (s *server) stop() {
 		defer cancel()
 		_ = s.engine.Shutdown(ctx)
 		s.pass(context.Background(), "has shut down") // what it says until then is heard
-		s.ended.Store(true)
+		if !s.ended.Swap(true) {
+			s.world.fact("%s has shut down", s.name)
+		}
 		s.hangUp()
-		s.world.fact("%s has shut down", s.name)
 		_ = s.engine.Shutdown(context.Background())
 		s.shut()
 	})
@@ -274,19 +275,19 @@ func (s *server) at(ctx context.Context, name string, options ...string) string 
 	}
 	verdict, let := s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, options: options})
 	if !let {
-		s.left(name)
+		s.pass(context.Background(), "left "+name) // others' contexts may have ended at the same moment
 		return dead
 	}
 	return verdict
 }
 
-// left orders those whose contexts have ended at the same moment.
-func (s *server) left(name string) { s.pass(context.Background(), "left "+name) }
-
 // pass is a seam that only orders those who come to it at the same moment: they go on, one after
 // the other, when nothing else moves.
-func (s *server) pass(ctx context.Context, name string) {
+func (s *server) pass(ctx context.Context, name string) { s.turn(ctx, name, "") }
+
+// turn is pass for those of one name, whom the detail orders.
+func (s *server) turn(ctx context.Context, name, detail string) {
 	if !s.isDead() {
-		s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, server: s, auto: true})
+		s.world.gate.wait(ctx, &waiter{name: s.name + " " + name, detail: detail, server: s, auto: true})
 	}
 }

@@ -112,6 +112,9 @@ func (s *server) serve(r *request, w *response) (code string) {
 	if w.code < http.StatusBadRequest {
 		return "ok"
 	}
+	if w.cut() != nil {
+		return "cut" // and nobody hears why it would have failed
+	}
 	var body exchange.ErrorBody
 	if err := json.Unmarshal(w.buf, &body); err != nil || body.Error.Code == "" {
 		return fmt.Sprintf("status %d", w.code)

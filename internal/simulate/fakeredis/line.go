@@ -5,11 +5,13 @@ package fakeredis
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,13 +38,14 @@ func New() *Redis {
 // Close ends it. All connections must have been closed.
 func (r *Redis) Close() { r.mini.Close() }
 
-// Client returns a client whose connections are made by dial; without one, of connections on
+// Client returns a client whose connections are made by a line; without one, of connections on
 // which nothing happens.
-func (r *Redis) Client(dial func(context.Context, string, string) (net.Conn, error)) *redis.Client {
-	if dial == nil {
-		dial = func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() }
+func (r *Redis) Client(l *Line) *redis.Client {
+	dial := func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() }
+	if l != nil {
+		dial = l.dial
 	}
-	return redis.NewClient(&redis.Options{
+	client := redis.NewClient(&redis.Options{
 		Addr:                  "127.0.0.1:6379", // nobody is asked for a name
 		Protocol:              2,
 		PoolSize:              32,
@@ -55,6 +58,10 @@ func (r *Redis) Client(dial func(context.Context, string, string) (net.Conn, err
 		MinRetryBackoff: pause,
 		MaxRetryBackoff: pause,
 	})
+	if l != nil {
+		client.AddHook(order{l.seams.Turn})
+	}
+	return client
 }
 
 // pause is how long a client waits before it repeats a command whose connection broke.
@@ -98,6 +105,8 @@ const (
 
 // Seams decide what becomes of a server's requests. Each waits until it has decided.
 type Seams interface {
+	// Turn is called before a client asks something.
+	Turn(ctx context.Context, name, detail string)
 	// Reachable reports whether a connection can be made. Its greeting is then carried out at once.
 	Reachable() bool
 	// Request is called before requests are carried out. land carries them out although nobody
@@ -120,6 +129,7 @@ type Line struct {
 	mu     sync.Mutex
 	conns  map[*conn]bool
 	down   bool // nothing can be dialed
+	dialed int  // how many connections there were
 	frozen bool // nobody reads or writes at the server any more, and connections stay
 	open   sync.WaitGroup
 }
@@ -131,8 +141,8 @@ func (r *Redis) NewLine(seams Seams) *Line {
 
 var errRefused = errors.New("connection refused")
 
-// Dial makes a connection.
-func (l *Line) Dial(context.Context, string, string) (net.Conn, error) {
+// dial makes a connection.
+func (l *Line) dial(context.Context, string, string) (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down || l.frozen || !l.seams.Reachable() {
@@ -152,6 +162,8 @@ func (l *Line) Dial(context.Context, string, string) (net.Conn, error) {
 		out:      newQueue(),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	l.dialed++
+	c.number = l.dialed
 	l.conns[c] = true
 	for _, part := range []func(){c.read, c.work, c.hear, c.send} {
 		l.open.Go(part)
@@ -159,12 +171,20 @@ func (l *Line) Dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// Break breaks all connections.
+// Break breaks all connections, one right after the other: clients repeat what they have asked after the
+// same pause, and those who do so at the same moment would take each other's connections. It takes as long
+// however many there are, since nothing else depends on how many a client keeps.
 func (l *Line) Break() {
+	began := time.Now()
 	for _, c := range l.all() {
 		c.end(true)
+		time.Sleep(apart)
 	}
+	time.Sleep(100*apart - time.Since(began))
 }
+
+// apart is what passes between two connections that break. It divides no pause.
+const apart = 1009 * time.Nanosecond
 
 // Refuse says whether connections can be made.
 func (l *Line) Refuse(down bool) {
@@ -193,6 +213,7 @@ func (l *Line) all() (all []*conn) {
 	for c := range l.conns {
 		all = append(all, c)
 	}
+	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(a.number, b.number) })
 	return all
 }
 
@@ -205,6 +226,7 @@ func (l *Line) isFrozen() bool {
 // conn is a connection: near is its end at the server, far that at Redis.
 type conn struct {
 	line      *Line
+	number    int // of those that there were
 	near, far net.Conn
 	ctx       context.Context
 	cancel    context.CancelFunc

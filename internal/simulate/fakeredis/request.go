@@ -12,6 +12,8 @@ import (
 type Request struct {
 	// Name says what it is, in a few words.
 	Name string
+	// Detail is all of it.
+	Detail string
 	// Writes means that it may change something.
 	Writes bool
 	// Minor means that it belongs to the connection, or to presence: nothing is decided by when
@@ -79,6 +81,7 @@ func isSubscription(command string) bool {
 func requestOf(batch []value) Request {
 	r := Request{Minor: true, greets: true}
 	for _, v := range batch {
+		r.Detail += string(v.raw)
 		if len(v.parts) == 0 {
 			continue
 		}
