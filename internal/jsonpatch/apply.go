@@ -1,0 +1,267 @@
+package jsonpatch
+
+// Applying patches: the operations of RFC 6902, and merge patches. The document that they change is in value.go.
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Apply returns a document after patches, which are applied in their order. The parts that they do not touch
+// are written as they were. Applying patches together gives the same text as applying them one after the other.
+// If an operation cannot be applied, nothing is.
+func Apply(doc []byte, patches ...[]byte) ([]byte, error) {
+	root := &value{raw: bytes.TrimSpace(doc)}
+	for _, patch := range patches {
+		operations, err := operationsOf(patch)
+		if err != nil {
+			return nil, err
+		}
+		for i := range operations {
+			if err := operations[i].apply(&root); err != nil {
+				return nil, fmt.Errorf("operation %d (%s %s): %w", i, operations[i].Op, *operations[i].Path, err)
+			}
+		}
+	}
+	return root.append(make([]byte, 0, len(doc)+len(doc)/8)), nil
+}
+
+// Merge returns a document after a merge patch (RFC 7396): members are replaced, and null removes one.
+func Merge(doc, patch []byte) ([]byte, error) {
+	root, with := &value{raw: bytes.TrimSpace(doc)}, &value{raw: bytes.TrimSpace(patch)}
+	merged, err := root.merged(with)
+	if err != nil {
+		return nil, err
+	}
+	return merged.append(make([]byte, 0, len(doc)+len(patch))), nil
+}
+
+// operation is one of a patch.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  *string         `json:"path"`
+	From  *string         `json:"from"`
+	Value json.RawMessage `json:"value"`
+	path  []string
+}
+
+// operationsOf reads a patch.
+func operationsOf(patch []byte) ([]operation, error) {
+	var list []operation
+	if err := json.Unmarshal(patch, &list); err != nil {
+		return nil, fmt.Errorf("a patch is a list of operations: %w", err)
+	}
+	for i := range list {
+		o := &list[i]
+		if o.Path == nil {
+			return nil, fmt.Errorf("operation %d has no path", i)
+		}
+		var err error
+		if o.path, err = Pointer(*o.Path); err != nil {
+			return nil, fmt.Errorf("operation %d: %w", i, err)
+		}
+		switch o.Op {
+		case "add", "replace", "test":
+			if o.Value == nil {
+				return nil, fmt.Errorf("operation %d (%s %s) has no value", i, o.Op, *o.Path)
+			}
+		case "move", "copy":
+			if o.From == nil {
+				return nil, fmt.Errorf("operation %d (%s %s) has no from", i, o.Op, *o.Path)
+			}
+		case "remove":
+		default:
+			return nil, fmt.Errorf("operation %d has the unknown op %q", i, o.Op)
+		}
+	}
+	return list, nil
+}
+
+// Check returns what is wrong with the form of a patch.
+func Check(patch []byte) error {
+	_, err := operationsOf(patch)
+	return err
+}
+
+// Pointer returns the names of a JSON Pointer (RFC 6901).
+func Pointer(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if text[0] != '/' {
+		return nil, fmt.Errorf("%q is no JSON Pointer: it does not begin with /", text)
+	}
+	names := strings.Split(text[1:], "/")
+	for i, name := range names {
+		if !strings.Contains(name, "~") {
+			continue
+		}
+		for at := range len(name) {
+			if name[at] == '~' && (at+1 == len(name) || name[at+1] != '0' && name[at+1] != '1') {
+				return nil, fmt.Errorf("%q is no JSON Pointer: ~ stands for itself only as ~0", text)
+			}
+		}
+		names[i] = unescapedNames.Replace(name)
+	}
+	return names, nil
+}
+
+var unescapedNames = strings.NewReplacer("~1", "/", "~0", "~")
+
+// The reasons for which an operation cannot be applied.
+var (
+	errMissing = errors.New("there is nothing at this place")
+	errIndex   = errors.New("the array has no such place")
+	errScalar  = errors.New("the value on the way there has no members")
+	errDiffers = errors.New("the value there is another one")
+	errInside  = errors.New("a value cannot be moved into itself")
+)
+
+// apply changes the document.
+func (o *operation) apply(root **value) error {
+	switch o.Op {
+	case "add":
+		return add(root, o.path, &value{raw: o.Value})
+	case "remove":
+		_, err := remove(root, o.path)
+		return err
+	case "replace":
+		there, err := find(*root, o.path)
+		if err == nil {
+			*there = value{raw: o.Value}
+		}
+		return err
+	case "test":
+		there, err := find(*root, o.path)
+		if err == nil && !alike(there.append(nil), o.Value) {
+			err = errDiffers
+		}
+		return err
+	}
+	from, err := Pointer(*o.From)
+	if err != nil {
+		return err
+	}
+	if o.Op == "copy" {
+		there, err := find(*root, from)
+		if err != nil {
+			return err
+		}
+		return add(root, o.path, &value{raw: there.append(nil)})
+	}
+	if len(from) < len(o.path) && slices.Equal(from, o.path[:len(from)]) {
+		return errInside
+	}
+	if slices.Equal(from, o.path) {
+		_, err := find(*root, from)
+		return err
+	}
+	moved, err := remove(root, from)
+	if err != nil {
+		return err
+	}
+	return add(root, o.path, moved)
+}
+
+// merged returns the value after a merge patch.
+func (v *value) merged(patch *value) (*value, error) {
+	if err := patch.open(); err != nil {
+		return nil, err
+	}
+	if patch.kind != '{' {
+		return patch, nil
+	}
+	if err := v.open(); err != nil {
+		return nil, err
+	}
+	if v.kind != '{' {
+		v = &value{kind: '{'}
+	}
+	for _, m := range patch.members {
+		i := v.member(m.name)
+		switch {
+		case string(m.value.raw) == "null":
+			if i >= 0 {
+				v.members = slices.Delete(v.members, i, i+1)
+			}
+			continue
+		case i < 0:
+			v.members = append(v.members, member{m.name, m.text, &value{raw: []byte("null")}})
+			i = len(v.members) - 1
+		}
+		inner, err := v.members[i].value.merged(m.value)
+		if err != nil {
+			return nil, err
+		}
+		v.members[i].value = inner
+	}
+	return v, nil
+}
+
+// alike reports whether two values are equal, for the operation test: numbers by their value.
+func alike(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && equalValues(x, y)
+}
+
+func equalValues(x, y any) bool {
+	switch x := x.(type) {
+	case map[string]any:
+		y, is := y.(map[string]any)
+		if !is || len(x) != len(y) {
+			return false
+		}
+		for name, v := range x {
+			if w, there := y[name]; !there || !equalValues(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, is := y.([]any)
+		return is && slices.EqualFunc(x, y, equalValues)
+	}
+	return x == y
+}
+
+// Clean returns a document as every reader understands it: of two members of one name the last one, at
+// the place of the first, and no bytes that are no UTF-8. Most are clean, and returned as they are.
+func Clean(doc []byte) ([]byte, error) {
+	if !utf8.Valid(doc) {
+		doc = bytes.ToValidUTF8(doc, []byte("\uFFFD"))
+	}
+	if _, err := read(doc); err == nil || !errors.Is(err, errDuplicate) {
+		return doc, nil
+	}
+	root := &value{raw: bytes.TrimSpace(doc)}
+	if err := root.openAll(0); err != nil {
+		return nil, err
+	}
+	return root.append(make([]byte, 0, len(doc))), nil
+}
+
+// openAll takes a value apart, and all that is in it.
+func (v *value) openAll(depth int) error {
+	if depth > maxDepth {
+		return errText
+	}
+	if err := v.open(); err != nil {
+		return err
+	}
+	for i := range v.members {
+		if err := v.members[i].value.openAll(depth + 1); err != nil {
+			return err
+		}
+	}
+	for _, item := range v.items {
+		if err := item.openAll(depth + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
