@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
 // This file has the code that docs/shared-state.md shows.
@@ -19,6 +21,41 @@ func conversation(req *holdfast.ModelRequest) []holdfast.Message {
 		said = append(said, holdfast.Message{ID: "shared_state", Role: holdfast.RoleUser, Text: text})
 	}
 	return append(said, req.Messages[len(history):]...)
+}
+
+type recipe struct {
+	Title string   `json:"title"`
+	Steps []string `json:"steps"`
+}
+
+var shared = sharedstate.Of[recipe]()
+
+func cook(model holdfast.Model) holdfast.Agent {
+	return holdfast.Agent{
+		Name:  "cook",
+		Model: model,
+		State: shared.Options(),
+		Tools: []holdfast.Tool{holdfast.NewTool("add_step", "Adds a step to the recipe.",
+			func(ctx context.Context, in struct{ Text string }) (string, error) {
+				return "added", holdfast.UpdateState(ctx, shared.Change(func(r *recipe) error {
+					r.Steps = append(r.Steps, in.Text)
+					return nil
+				}))
+			})},
+	}
+}
+
+// A document with a type: the tool changes it as a value of Go.
+func Example_typedState() {
+	tool := cook(nil).Tools[0]
+	state := json.RawMessage(`{"title":"Soup","steps":["Cut the onions."]}`)
+	ctx := holdfast.ContextWithCall(context.Background(), holdfast.ToolCall{ID: "c1"},
+		func(update holdfast.StateUpdate) { state, _ = update(state) })
+	if _, err := tool.Call(ctx, holdfast.ToolCall{Arguments: json.RawMessage(`{"Text":"Fry them."}`)}); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(string(state))
+	// Output: {"title":"Soup","steps":["Cut the onions.","Fry them."]}
 }
 
 // A model of one's own shows the shared state behind the history, in words that say what it is.
@@ -62,9 +99,14 @@ func TestStateText(t *testing.T) {
 // TestSharedStatePage: the code on the page is that of this file.
 func TestSharedStatePage(t *testing.T) {
 	t.Parallel()
-	_, code, _ := strings.Cut(readFile(t, "docs/shared-state.md"), "```go\n")
-	code, _, found := strings.Cut(code, "```")
-	if !found || !strings.Contains(readFile(t, "example_sharedstate_test.go"), code) {
-		t.Errorf("the page shows other code:\n%s", code)
+	blocks := strings.Split(readFile(t, "docs/shared-state.md"), "```go\n")[1:]
+	if len(blocks) < 2 {
+		t.Errorf("the page has %d blocks of code", len(blocks))
+	}
+	for _, block := range blocks {
+		code, _, found := strings.Cut(block, "```")
+		if !found || !strings.Contains(readFile(t, "example_sharedstate_test.go"), code) {
+			t.Errorf("the page shows other code:\n%s", code)
+		}
 	}
 }

@@ -99,6 +99,10 @@ const (
 	RunInProgress = "run_in_progress"
 	// StoreUnavailable: the store does not respond.
 	StoreUnavailable = "store_unavailable"
+	// StateConflict: a change of the shared state does not go together with the state as it is.
+	StateConflict = "state_conflict"
+	// StateInvalid: a change of the shared state does not fit the schema of its agent.
+	StateInvalid = "state_invalid"
 	// StreamCut: the connection ends before the run does; the run goes on.
 	StreamCut = "stream_cut"
 	// NotAcceptable: no content type of the Accept header can be sent.

@@ -28,6 +28,8 @@ func newTransfer(s *Server) *audit.Desk {
 		Limits: s.limits,
 		Now:    s.now,
 		NewID:  clock.NewIDs(s.now),
+
+		CheckState: checkingStates(s.engine),
 		Audit: func(ctx context.Context, who holdfast.Principal, action, thread string, err error) {
 			s.audited.audit.note(ctx, caller(who), action, thread, err)
 		},

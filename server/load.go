@@ -249,7 +249,7 @@ func (p Parts) tools(model string) []holdfast.Tool {
 
 // onlyListed returns the built-in tools that no agent has unless it lists them.
 func onlyListed() []holdfast.Tool {
-	all := []holdfast.Tool{tools.Scratchpad()}
+	all := []holdfast.Tool{tools.Scratchpad(), tools.UpdateState()}
 	if fetch, err := httptool.Fetch(httptool.FetchOptions{}); err == nil { // without options nothing can be wrong
 		all = append(all, fetch)
 	}

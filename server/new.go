@@ -5,6 +5,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -142,6 +143,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		History:   s.keeper,
 		Upkeep:    s.audited,
 		Titles:    upkeep.Titles{Keeper: s.keeper},
+		States:    upkeep.States{Keeper: s.keeper},
 		Statuses:  upkeep.Mine{Keeper: s.keeper},
 		Reloads:   upkeep.Reloads{Keeper: s.keeper},
 		Joins:     s.streams,
@@ -320,10 +322,18 @@ func (s *Server) keeperConfig() upkeep.Config {
 		Log:         c.Log,
 		Now:         s.now,
 		NewID:       clock.NewIDs(s.now),
+		CheckState:  checkingStates(s.engine),
 		Cleaned:     s.observer.Cleaned,
 		Walked:      s.observer.Walked,
 		IndexLooked: func(l upkeep.IndexLook) { s.observer.IndexLooked(observe.IndexLook(l)) },
 		Price:       s.prices.priced,
+	}
+}
+
+// checkingStates returns what checks shared states against the schemas that the agents have at the time.
+func checkingStates(e *owner.Engine) func(ctx context.Context, agent string, state json.RawMessage) error {
+	return func(ctx context.Context, agent string, state json.RawMessage) error {
+		return e.Agents().CheckState(ctx, agent, state)
 	}
 }
 

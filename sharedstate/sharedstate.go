@@ -1,14 +1,21 @@
 // Package sharedstate describes what an agent does with the document that the application and the
-// agent share: the shared state of AG-UI. It is a leaf.
+// agent share: the shared state of AG-UI. It knows no runs and no threads.
 package sharedstate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/holdfast-agents/holdfast/internal/schema"
 )
 
 // Options say what an agent does with the shared state. The zero value does nothing.
 type Options struct {
+	// Schema is the JSON Schema that the document must fit after each change: by a page, a
+	// tool or a person. A change that does not fit is refused, with everything that is wrong with
+	// it. Without it any JSON will do. See [Of].
+	Schema json.RawMessage
 	// Show is what of the document the model is shown with each request: "all", "paths" for
 	// the values at Paths only, or "none" (default).
 	Show string
@@ -50,6 +57,11 @@ func (s *Options) Validate() error {
 	for _, p := range s.Paths {
 		if !isPointer(p) {
 			return fmt.Errorf("the path %q is no JSON Pointer; write one like /recipe/title", p)
+		}
+	}
+	if len(s.Schema) > 0 {
+		if _, err := schema.Compile(s.Schema); err != nil {
+			return fmt.Errorf("schema: %w", err)
 		}
 	}
 	return nil

@@ -73,6 +73,9 @@ type Reader interface {
 	Records(ctx context.Context, key ThreadKey, after Cursor, limit int) ([]Record, error)
 	// Value returns the value of one kind and id: a run, a blob, a checkpoint.
 	Value(ctx context.Context, key ThreadKey, kind Kind, id string) ([]byte, error)
+	// ValuesOf returns the values of one kind with these ids, in the order of the ids, all as of
+	// one moment. Those that are not there are left out.
+	ValuesOf(ctx context.Context, key ThreadKey, kind Kind, ids []string) ([]Value, error)
 	// Values returns up to limit values of one kind with ids before the given
 	// one, newest (largest id) first. An empty before starts at the newest; limit 0
 	// means no limit.

@@ -235,6 +235,16 @@ type RunProcess struct {
 	Since time.Time `json:"since"`
 }
 
+// StatePatch is a change of a thread's shared state.
+type StatePatch struct {
+	// Patch is a JSON Patch (RFC 6902), or a merge patch (RFC 7396) if Merge is set.
+	Patch json.RawMessage
+	// Merge says which of the two it is.
+	Merge bool
+	// ETag, if it is not empty, must be the thread's.
+	ETag string
+}
+
 // State is the current states of a thread.
 type State struct {
 	// State is what the application shares with the agent; null if there is none.

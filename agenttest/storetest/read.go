@@ -189,6 +189,14 @@ func testNewest(t *testing.T, s store.Store) {
 	th.wantList("k", "B", 10)
 	th.wantList("k", "A", 0)
 	th.wantList("unknown", "", 0)
+	var some []string
+	for _, v := range must(s.ValuesOf(t.Context(), th.key, "k", []string{"ca", "nobody", "\xff", "cb", "a"}))(t) {
+		some = append(some, v.ID)
+		expect(t, v.ID, v, must(s.Values(t.Context(), th.key, "k", v.ID+"\x00", 1))(t)[0])
+	}
+	expect(t, "values by their ids", some, []string{"ca", "\xff", "a"})
+	expect(t, "no values", len(must(s.ValuesOf(t.Context(), th.key, "k", nil))(t)), 0)
+	expect(t, "values of another kind", len(must(s.ValuesOf(t.Context(), th.key, "l", []string{"a"}))(t)), 0)
 }
 
 func testManyValues(t *testing.T, s store.Store) {
@@ -286,6 +294,8 @@ func testUnknownThread(t *testing.T, s store.Store) {
 	_, err = s.Records(ctx, k, store.Cursor{}, 1)
 	wantError(t, err, store.ErrNotFound)
 	_, err = s.Value(ctx, k, "k", "v")
+	wantError(t, err, store.ErrNotFound)
+	_, err = s.ValuesOf(ctx, k, "k", nil)
 	wantError(t, err, store.ErrNotFound)
 	_, err = s.Values(ctx, k, "k", "", 0)
 	wantError(t, err, store.ErrNotFound)

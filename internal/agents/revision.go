@@ -105,6 +105,7 @@ type shown struct {
 	Paths    []string `json:"paths,omitempty"`
 	At       string   `json:"at,omitempty"`
 	MaxBytes int      `json:"maxBytes,omitempty"`
+	Schema   any      `json:"schema,omitempty"`
 }
 
 // Revision returns the revision of an agent.
@@ -141,7 +142,13 @@ func Revision(a *holdfast.Agent, l Limits) string {
 		d.Output = &output{o.Name, o.Description, meaning(o.Schema)}
 	}
 	if s := a.State; s != nil {
-		d.State = &shown{s.Show, s.Paths, s.At, s.MaxBytes}
+		d.State = &shown{
+			Show:     s.Show,
+			Paths:    s.Paths,
+			At:       s.At,
+			MaxBytes: s.MaxBytes,
+			Schema:   meaning(s.Schema),
+		}
 	}
 	return Hash(d)
 }

@@ -1,21 +1,27 @@
 package agents
 
+// The shared state as an agent has it: the schema that each change must fit, and the part that the model is shown.
+
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
+	"github.com/holdfast-agents/holdfast/internal/schema"
 )
 
 // Shared is an agent's State, ready to use.
 type Shared struct {
-	all   bool     // is shown
-	paths []string // to what is shown
-	most  int      // bytes that are shown
+	all   bool           // is shown
+	paths []string       // to what is shown
+	most  int            // bytes that are shown
+	form  *schema.Schema // that it must fit; nil if any will do
 }
 
 // defaultMaxShown bounds what a model is shown of a state, in bytes.
@@ -29,11 +35,49 @@ func newShared(a *holdfast.Agent) (*Shared, error) {
 	if err := a.State.Validate(); err != nil {
 		return nil, fmt.Errorf("agent %q: its State: %w", a.Name, err)
 	}
-	return &Shared{
+	s := &Shared{
 		all:   a.State.Show == "all",
 		paths: a.State.Paths,
 		most:  cmp.Or(a.State.MaxBytes, defaultMaxShown),
-	}, nil
+	}
+	if len(a.State.Schema) > 0 {
+		var err error
+		if s.form, err = schema.Compile(a.State.Schema); err != nil {
+			return nil, fmt.Errorf("agent %q: the schema of its State: %w", a.Name, err)
+		}
+	}
+	return s, nil
+}
+
+// Check is what every change of a thread's shared state passes: a page's, a tool's or a person's. The
+// error is state_invalid, and lists everything that is wrong. null is no state, and always fits. s may be nil.
+func (s *Shared) Check(ctx context.Context, state json.RawMessage) error {
+	if s == nil || s.form == nil || len(state) == 0 || string(bytes.TrimSpace(state)) == "null" {
+		return nil
+	}
+	violations, err := s.form.Violations(ctx, state)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		violations = []string{fmt.Sprintf("it cannot be checked: %v", err)}
+	case len(violations) == 0:
+		return nil
+	}
+	return holdfast.Errorf(codes.StateInvalid, "The shared state does not fit the agent's schema: %s.",
+		strings.Join(violations, "; ")).
+		WithHint("The state is as it was. Send one that fits, or leave it out.").
+		With("violations", violations)
+}
+
+// CheckState is [Shared.Check] for a thread of the named agent. An agent that there is not checks
+// nothing.
+func (a *Set) CheckState(ctx context.Context, agent string, state json.RawMessage) error {
+	one, known := a.ByName[agent]
+	if !known {
+		return nil
+	}
+	return one.Shared.Check(ctx, state)
 }
 
 // Shown returns what the model is shown of a state, as JSON on one line; nil if nothing. If

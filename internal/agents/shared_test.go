@@ -2,10 +2,12 @@ package agents
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
@@ -69,5 +71,40 @@ func TestStateMistakes(t *testing.T) {
 			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `agent "a"`) {
 			t.Errorf("%+v: %v, want %s", c.shared, err, c.want)
 		}
+	}
+}
+
+// TestCheckState: a state that does not fit is refused with everything that is wrong with it, and none always
+// fits.
+func TestCheckState(t *testing.T) {
+	t.Parallel()
+	form, err := newShared(&holdfast.Agent{Name: "a",
+		State: &sharedstate.Options{Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}` +
+			`},"required":["n","m"]}`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for state, wrong := range map[string]int{
+		"": 0, "null": 0, ` null `: 0, `{"n":1,"m":2}`: 0, `{"n":"1"}`: 2, `[]`: 1, `{`: 1,
+	} {
+		var refused *holdfast.Error
+		switch err := form.Check(t.Context(), json.RawMessage(state)); {
+		case wrong == 0 && err != nil:
+			t.Errorf("%q is refused: %v", state, err)
+		case wrong > 0 && (!errors.As(err, &refused) || refused.Code != codes.StateInvalid):
+			t.Errorf("%q gets %v", state, err)
+		case wrong > 0:
+			if got := refused.Details["violations"].([]string); len(got) != wrong {
+				t.Errorf("%q has the violations %q, want %d", state, got, wrong)
+			}
+		}
+	}
+	var nothing *Shared
+	if err := nothing.Check(t.Context(), json.RawMessage("1")); err != nil {
+		t.Errorf("an agent without a schema refuses: %v", err)
+	}
+	if _, err := newShared(&holdfast.Agent{State: &sharedstate.Options{Schema: json.RawMessage(`{"type":1}`)}}); err ==
+		nil {
+		t.Error("a schema that is none is taken")
 	}
 }

@@ -45,6 +45,8 @@ var answersOnly = []string{
 	codes.RunIDReused,
 	codes.RunInProgress,
 	codes.Starting,
+	codes.StateConflict,
+	codes.StateInvalid,
 	codes.NotAcceptable,
 	codes.ThreadExists,
 	codes.TooManyBodies,

@@ -165,6 +165,11 @@ func (q *Sequencer) ordered(k *kind, ev Event) error {
 			return refuse(k.Type, "there is no snapshot to apply it to")
 		}
 		return checkPatch(k.Type, e.Delta)
+	case StateDeltaRef:
+		if !q.hasState {
+			return refuse(k.Type, "there is no snapshot to apply it to")
+		}
+		return nil
 	}
 	switch k.Type {
 	case TypeStateSnapshot:
@@ -182,6 +187,9 @@ func (q *Sequencer) ordered(k *kind, ev Event) error {
 	}
 	return nil
 }
+
+// HasState reports whether the stream has shown a state, which a STATE_DELTA can change.
+func (q *Sequencer) HasState() bool { return q.hasState }
 
 func (q *Sequencer) start(k *kind, ev Event) error {
 	a := k.about(ev)

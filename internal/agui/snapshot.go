@@ -91,6 +91,14 @@ type StateRef struct {
 	State json.RawMessage `json:"-"`
 }
 
+// StateDeltaRef is a STATE_DELTA as a log keeps it: the id of the stored state that it makes.
+type StateDeltaRef struct {
+	Base
+	ID string `json:"ref"`
+	// Delta is the patch itself, if it is known. It is not written.
+	Delta json.RawMessage `json:"-"`
+}
+
 // ToolCallResultRef is a large TOOL_CALL_RESULT as a log keeps it: without the content,
 // which is that of the tool message.
 type ToolCallResultRef struct {
@@ -175,8 +183,9 @@ func ThenOf(data []byte) []json.RawMessage {
 // RefOf returns the reference of a stored snapshot, or of a large result or activity; false
 // for any other event.
 func RefOf(data []byte) (string, bool) {
-	t := TypeOf(data)
-	if t != TypeMessagesSnapshot && t != TypeStateSnapshot && t != TypeToolCallResult && t != TypeActivitySnapshot {
+	switch TypeOf(data) {
+	case TypeMessagesSnapshot, TypeStateSnapshot, TypeStateDelta, TypeToolCallResult, TypeActivitySnapshot:
+	default:
 		return "", false
 	}
 	var ref struct {

@@ -96,6 +96,7 @@ var kinds = []*kind{
 var references = []*kind{
 	{Type: TypeMessagesSnapshot, zero: MessagesRef{}},
 	{Type: TypeStateSnapshot, zero: StateRef{}},
+	{Type: TypeStateDelta, zero: StateDeltaRef{}},
 	{Type: TypeToolCallResult, zero: ToolCallResultRef{}},
 	{Type: TypeActivitySnapshot, zero: ActivitySnapshotRef{}, aside: true},
 }

@@ -102,7 +102,7 @@ func (v *verifier) inside(ev Event) error {
 	switch e := ev.(type) {
 	case StateSnapshot, StateRef:
 		v.state = true
-	case StateDelta:
+	case StateDelta, StateDeltaRef:
 		if !v.state {
 			return fmt.Errorf("there is no state to change")
 		}

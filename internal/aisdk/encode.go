@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
@@ -101,6 +102,8 @@ type encoder struct {
 	files map[string]bool
 	// activities are the contents of those that may change, by id.
 	activities map[string]json.RawMessage
+	// document is the shared state, also where it is not shown.
+	document []byte
 }
 
 // item is a text or reasoning that is open.
@@ -227,7 +230,7 @@ func (e *encoder) event(f *agui.Frame) error {
 	case agui.TypeMessagesSnapshot:
 		return e.whole(f)
 	case agui.TypeRaw, agui.TypeStepStarted, agui.TypeStepFinished, agui.TypeReasoningStart, agui.TypeReasoningEnd,
-		agui.TypeReasoningEncryptedValue, agui.TypeStateDelta:
+		agui.TypeReasoningEncryptedValue:
 		return nil
 	}
 	ev, err := agui.DecodeEvent(data)
@@ -310,6 +313,10 @@ func (e *encoder) apply(ev agui.Event) {
 		e.result(ev.ToolCallID, ev.Content, mark)
 	case agui.StateSnapshot:
 		e.shared(ev.Snapshot)
+	case agui.StateDelta:
+		if changed, err := jsonpatch.Apply(e.document, ev.Delta); err == nil {
+			e.shared(changed)
+		}
 	case agui.ActivitySnapshot:
 		e.activity(ev.MessageID, ev.ActivityType, ev.Content)
 	case agui.ActivityDelta:

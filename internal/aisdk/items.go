@@ -165,6 +165,7 @@ func (e *encoder) result(id string, content json.RawMessage, mark thread.ResultM
 
 // shared shows the shared state, if there is any and the client does not show it.
 func (e *encoder) shared(state json.RawMessage) {
+	e.document = state
 	if empty := string(state) == "null" || string(state) == "{}"; empty && e.state == nil ||
 		bytes.Equal(state, e.state) {
 		return

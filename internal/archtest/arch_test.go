@@ -51,8 +51,11 @@ var rules = map[string]rule{
 	},
 	"activity": {ours: []string{""},
 		why: "activity is what tools and hooks show; who shows it is the server's business"},
-	"access":      {why: "access is a list of roles and actions, and one rule"},
-	"sharedstate": {why: "sharedstate is what an agent says of a document; the root package refers to it"},
+	"access": {why: "access is a list of roles and actions, and one rule"},
+	"sharedstate": {
+		ours: []string{"internal/schema"},
+		why:  "sharedstate is what an agent says of a document; the root package refers to it",
+	},
 	"apikey": {
 		ours: []string{"", "access", "codes", "internal/headers"},
 		why:  "apikey reads a header and a list of hashes; it knows no routes and no stores",
@@ -154,12 +157,14 @@ var rules = map[string]rule{
 		why:  "quota counts what it is told, in memory and in the ledger; it knows no runs and no HTTP",
 	},
 	"internal/strictjson": {why: "strictjson is a leaf"},
+	"internal/jsonpatch":  {why: "jsonpatch is a leaf"},
 	"internal/agui": {
 		ours: []string{"", "codes", "failure", "internal/strictjson"},
 		why:  "agui is the protocol and nothing else: no I/O, no stores, no HTTP",
 	},
 	"internal/aisdk": {
-		ours: []string{"", "codes", "threads", "internal/agui", "internal/strictjson", "internal/thread"},
+		ours: []string{"", "codes", "threads", "internal/agui", "internal/jsonpatch", "internal/strictjson",
+			"internal/thread"},
 		why: "aisdk is another protocol in the words of agui, and nothing else; of threads it knows " +
 			"what marks on results mean",
 	},
@@ -171,6 +176,7 @@ var rules = map[string]rule{
 			"store",
 			"threads",
 			"internal/agui",
+			"internal/jsonpatch",
 			"internal/prompt",
 			"internal/strictjson",
 		},
@@ -202,6 +208,7 @@ var rules = map[string]rule{
 			"internal/headers",
 			"internal/hooks",
 			"internal/journal",
+			"internal/jsonpatch",
 			"internal/pace",
 			"internal/prompt",
 			"internal/quota",
@@ -313,6 +320,7 @@ var rules = map[string]rule{
 			"internal/agui",
 			"internal/clock",
 			"internal/indexing",
+			"internal/jsonpatch",
 			"internal/quota",
 			"internal/routine",
 			"internal/thread",
@@ -358,6 +366,7 @@ var rules = map[string]rule{
 			"internal/http/agentcard",
 			"internal/http/door",
 			"internal/http/exchange",
+			"internal/jsonpatch",
 			"internal/strictjson",
 			"internal/tanstack",
 			"internal/turns",
@@ -537,8 +546,8 @@ var rules = map[string]rule{
 		why: "declared makes tools of what config has read; it knows no server",
 	},
 	"internal/tools": {
-		ours: []string{"", "access", "activity", "contract"},
-		why:  "tools are written with the public API",
+		ours: []string{"", "access", "activity", "contract", "internal/jsonpatch"},
+		why:  "tools are written with the public API; jsonpatch is a leaf",
 	},
 	"mcp": {
 		ours: []string{

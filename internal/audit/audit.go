@@ -146,6 +146,8 @@ type audit struct {
 	calls       map[string]bool // the ids of all calls
 	runs        map[string]*thread.Run
 	checkpoints []*thread.Checkpoint
+	// lines are the versions of the shared state that are good: how many patches, by the whole one.
+	lines map[string]int
 }
 
 // check finds the problems, always in the same order.
@@ -155,6 +157,7 @@ func (all *everything) check() []Problem {
 		tree:       map[string]*auditMessage{},
 		calls:      map[string]bool{},
 		runs:       map[string]*thread.Run{},
+		lines:      map[string]int{},
 	}
 	var err error
 	if a.st, err = thread.DecodeState(all.head.State); err != nil {
@@ -253,12 +256,7 @@ func (a *audit) refersTo(name string, st *thread.State) {
 		}
 	}
 	if st.Shared != "" {
-		switch i, found := a.find(store.KindBlob, st.Shared); {
-		case !found:
-			a.add("state_missing", "%s refers to the shared state %s, which is not there", name, st.Shared)
-		case !json.Valid(a.values[store.KindBlob][i].Data):
-			a.add("state_unreadable", "%s refers to the shared state %s, which is not JSON", name, st.Shared)
-		}
+		a.sharedState(name, st.Shared)
 	}
 	if st.Schema != "" && !a.has(store.KindBlob, thread.SchemaBlob(st.Schema)) {
 		a.add("schema_missing", "%s refers to the schema %s of middleware states, which is not there", name, st.Schema)
@@ -266,6 +264,36 @@ func (a *audit) refersTo(name string, st *thread.State) {
 	if st.Run() != "" && !a.has(store.KindRun, st.Run()) {
 		a.add("run_missing", "%s names the run %s, which is not there", name, st.Run())
 	}
+}
+
+// sharedState checks that a version of the shared state can be put together. Of versions of one line only the
+// longest is tried, if that is good: the others are parts of it.
+func (a *audit) sharedState(name, id string) {
+	base, n := thread.SharedLine(id)
+	if n <= a.lines[base] && n > 0 {
+		return
+	}
+	state, err := thread.SharedIn(id, a.blob)
+	switch {
+	case errors.Is(err, thread.ErrNoBlob):
+		a.add("state_missing", "%s refers to the shared state %s, which is not there", name, id)
+	case err != nil:
+		a.cannotRead("state", fmt.Sprintf("the shared state %s of %s", id, name), err)
+	case !json.Valid(state.State):
+		a.add("state_unreadable", "%s refers to the shared state %s, which is not JSON", name, id)
+	default:
+		a.lines[base] = n
+	}
+}
+
+// blob returns the data of a blob.
+func (all *everything) blob(id string) ([]byte, bool) {
+	blobs := all.values[store.KindBlob]
+	i, found := slices.BinarySearchFunc(blobs, id, func(v store.Value, id string) int { return cmp.Compare(v.ID, id) })
+	if !found {
+		return nil, false
+	}
+	return blobs[i].Data, true
 }
 
 // schemas checks that each schema of middleware states is the one that it is referred to

@@ -226,10 +226,8 @@ func (in *Inspection) at(all *everything, st *thread.State) {
 		in.History = append(in.History, inspected(byID[id]))
 	}
 	slices.Reverse(in.History)
-	for _, v := range all.values[store.KindBlob] {
-		if v.ID == st.Shared {
-			in.State = v.Data
-		}
+	if shared, err := thread.SharedIn(st.Shared, all.blob); err == nil {
+		in.State = shared.State
 	}
 	if shown, err := all.middlewareState(st); err == nil {
 		in.Middleware = shown

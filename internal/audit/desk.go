@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -30,6 +31,9 @@ type DeskConfig struct {
 	Now    clock.Shared // the clock for stamps
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
+	// CheckState returns an error for a shared state that a thread of that agent may not have.
+	// Optional.
+	CheckState func(ctx context.Context, agent string, state json.RawMessage) error
 	// Audit logs what was brought in.
 	Audit func(ctx context.Context, who holdfast.Principal, action, thread string, err error)
 }
@@ -135,8 +139,7 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 	for _, id := range ids {
 		key := store.ThreadKey{Tenant: who.Tenant, Thread: id}
 		var t *thread.Thread
-		if t, err = ImportForeign(ctx, d.cfg.Store, key, who.User, document, d.cfg.Now().Time(),
-			d.cfg.NewID); err == nil {
+		if t, err = importForeign(ctx, d.cfg, key, who.User, document); err == nil {
 			stored(true)
 			d.cfg.Limits.Wrote(who, int64(len(text)))
 			return t.Info(), nil
@@ -151,7 +154,10 @@ func (d *Desk) bring(ctx context.Context, who holdfast.Principal, id string, tex
 
 // importError returns the error for a document that cannot be imported.
 func importError(err error, id string) error {
+	var refused *holdfast.Error
 	switch {
+	case errors.As(err, &refused) && refused.Code == codes.StateInvalid:
+		return refused
 	case errors.Is(err, store.ErrConflict):
 		return holdfast.Errorf(codes.ThreadExists, "There is a thread %q already.", id).
 			WithHint("Leave threadId out to get a new one.").With("threadId", id)

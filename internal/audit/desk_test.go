@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -345,4 +346,33 @@ type slowly struct{ taken chan struct{} }
 func (s slowly) Write(b []byte) (int, error) {
 	<-s.taken
 	return len(b), nil
+}
+
+// TestImportedStateIsChecked: a document whose shared state does not fit its agent's schema is refused.
+func TestImportedStateIsChecked(t *testing.T) {
+	e, _ := looptest.Travelled(t)
+	out, _ := desk(e)
+	text, db, asked := exported(t, out, "t"), memstore.New(), ""
+	want := looptest.Must(e.Keeper.State(t.Context(), looptest.Alice, "t"))(t).State
+	in := audit.NewDesk(audit.DeskConfig{
+		Store: db,
+		Now:   clock.Wall,
+		NewID: func(prefix string) string { return fmt.Sprintf("%s%08d", prefix, looptest.Serial.Add(1)) },
+		Audit: func(context.Context, holdfast.Principal, string, string, error) {},
+		CheckState: func(_ context.Context, agent string, state json.RawMessage) error {
+			asked = agent + " " + string(state)
+			return holdfast.Errorf(codes.StateInvalid, "It does not fit.")
+		},
+	})
+	if _, err := in.Import(t.Context(), bob, "", []byte(text)); looptest.Code(err) != codes.StateInvalid {
+		t.Errorf("the import ends with %v", err)
+	}
+	if agent := looptest.Must(e.Keeper.Thread(t.Context(), looptest.Alice, "t"))(t).Agent; asked != agent+" "+
+		string(want) {
+		t.Errorf("asked about %s, want %s %s", asked, agent, want)
+	}
+	if _, err := db.Head(t.Context(), store.ThreadKey{Tenant: "other", Thread: "t"}); !errors.Is(err,
+		store.ErrNotFound) {
+		t.Errorf("a refused document leaves a thread: %v", err)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
@@ -39,6 +40,15 @@ func ImportForeign(
 	ctx context.Context, db store.Store, key store.ThreadKey, user string, d *Document, now time.Time,
 	newID func(prefix string) string,
 ) (*thread.Thread, error) {
+	stamp := func() clock.Stamp { return clock.At(now) }
+	return importForeign(ctx, DeskConfig{Store: db, Now: stamp, NewID: newID}, key, user, d)
+}
+
+// importForeign is [ImportForeign] with what a desk says.
+func importForeign(
+	ctx context.Context, cfg DeskConfig, key store.ThreadKey, user string, d *Document,
+) (*thread.Thread, error) {
+	db, now, newID := cfg.Store, cfg.Now().Time(), cfg.NewID
 	all, err := d.everything(key)
 	if err != nil {
 		return nil, err
@@ -72,6 +82,9 @@ func ImportForeign(
 	if err := all.disown(st, newID); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDocument, err)
 	}
+	if err := all.checkState(ctx, cfg, st); err != nil {
+		return nil, err
+	}
 	if err := all.rename(st, d.key(), newID("")); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDocument, err)
 	}
@@ -87,6 +100,18 @@ func ImportForeign(
 		c.UpdatedAt = now
 	}
 	return &thread.Thread{Key: key, Head: all.head, State: st}, commitAll(ctx, db, commits)
+}
+
+// checkState returns an error for a shared state that a thread of its agent may not have.
+func (all *everything) checkState(ctx context.Context, cfg DeskConfig, st *thread.State) error {
+	if cfg.CheckState == nil || st.Shared == "" {
+		return nil
+	}
+	shared, err := thread.SharedIn(st.Shared, all.blob)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDocument, err)
+	}
+	return cfg.CheckState(ctx, st.Agent, shared.State)
 }
 
 // strict returns an error for data that no request could have brought: that it is in base64 in

@@ -163,6 +163,27 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 	return data, err
 }
 
+// ValuesOf implements [store.Reader].
+func (s *Store) ValuesOf(
+	ctx context.Context, key store.ThreadKey, kind store.Kind, ids []string,
+) ([]store.Value, error) {
+	var values []store.Value
+	err := s.read(ctx, key, func(v view, thread uint64) error {
+		for _, id := range ids {
+			_, err := v.with(valueKey(thread, kind, id), func(value []byte) error {
+				data, err := v.codec.Decode(nil, valueName(kind, id), value)
+				values = append(values, store.Value{Kind: kind, ID: id, Data: data})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return values, err
+}
+
 // Values implements [store.Reader].
 func (s *Store) Values(
 	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,

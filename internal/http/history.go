@@ -93,7 +93,7 @@ func (a *historyAPI) routes() []route {
 			body:         "Mark",
 			bodyOptional: true,
 			answers:      []answer{{http.StatusCreated, "The checkpoint.", typeJSON, "Checkpoint"}},
-			errors:       slices.Concat(changeErrors, []string{codes.LimitExceeded}),
+			errors:       slices.Concat(changeErrors, []string{codes.LimitExceeded, codes.StateInvalid}),
 		},
 		{
 			method:       "POST",

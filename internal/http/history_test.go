@@ -91,6 +91,12 @@ func (m *timeMachine) Describe(
 	return &info, m.ask("describe", thread, etag, info.Title, info.Hidden)
 }
 
+func (m *timeMachine) Patch(
+	_ context.Context, _ holdfast.Principal, thread string, p threads.StatePatch,
+) (*threads.Info, error) {
+	return m.f.info, m.ask("patch", thread, p.ETag, string(p.Patch), p.Merge)
+}
+
 func (m *timeMachine) travelled(to threads.Travel) *threads.Traveled {
 	return &threads.Traveled{
 		Thread:     *m.f.info,

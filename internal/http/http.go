@@ -39,6 +39,7 @@ type Config struct {
 	History History
 	Upkeep  Upkeep
 	Titles  Titles
+	States  States
 	// Statuses lists threads by what they do.
 	Statuses Statuses
 	// Reloads finds what pages ask for that were loaded again, and Joins streams runs to them.
@@ -220,6 +221,7 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 		threads:   c.Threads,
 		statuses:  c.Statuses,
 		titles:    c.Titles,
+		states:    c.States,
 		others:    c.Others,
 		authorize: c.Authorize,
 		bodies:    m.Bodies,

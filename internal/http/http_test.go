@@ -156,6 +156,7 @@ func serve(t *testing.T, f *fake, change func(*Config)) *httptest.Server {
 		History:      f,
 		Upkeep:       f,
 		Titles:       f,
+		States:       f,
 		Statuses:     f,
 		Reloads:      f,
 		Joins:        f,

@@ -93,9 +93,13 @@ func (r *route) operation(keys bool) object {
 		op["parameters"] = params
 	}
 	if r.body != "" {
+		content := object{}
+		for _, kind := range append(r.bodyKinds, typeJSON)[:max(1, len(r.bodyKinds))] {
+			content[kind] = object{"schema": ref("schemas", r.body)}
+		}
 		op["requestBody"] = object{
 			"required": !r.bodyOptional,
-			"content":  object{typeJSON: object{"schema": ref("schemas", r.body)}},
+			"content":  content,
 		}
 	}
 	if keys && !r.open {

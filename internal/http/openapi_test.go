@@ -307,6 +307,7 @@ var bodies = map[string]string{
 	"ThreadDocument":  someDocument,
 	"ToolByHand":      `{"arguments":{"expression":"6*7"},"idempotencyKey":"k"}`,
 	"Description":     `{"title":"mine","hidden":true}`,
+	"StatePatch":      `[{"op":"add","path":"/a","value":1}]`,
 
 	"CallResult": `{"result":{"approved":true}}`,
 
@@ -350,7 +351,8 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 			if r.id == "aiSDKStream" { // the thread does not run
 				path += "?after=1-x"
 			}
-			res, got := do(t, r.method, s.URL+path, body, "Content-Type", "application/json", "Accept", want.kind)
+			kind := append(slices.Clone(r.bodyKinds), typeJSON)[0]
+			res, got := do(t, r.method, s.URL+path, body, "Content-Type", kind, "Accept", want.kind)
 			if res.StatusCode != want.code {
 				t.Errorf("%s %s: %d %s", r.method, path, res.StatusCode, got)
 				continue

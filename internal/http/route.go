@@ -35,6 +35,8 @@ type route struct {
 	summary string
 	params  []string // names of components.parameters besides those in the path
 	body    string   // the schema of the JSON body, if there is one
+	// bodyKinds are the media types of the body; application/json if there are none.
+	bodyKinds []string
 	// bodyOptional: a missing body means {}.
 	bodyOptional bool
 	answers      []answer
@@ -133,6 +135,7 @@ var (
 		codes.InvalidInput,
 		codes.LimitExceeded,
 		codes.SchemaChanged,
+		codes.StateInvalid,
 		codes.StateTooNew,
 		codes.MidExecution,
 		codes.AnswersMissing,

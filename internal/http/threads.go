@@ -15,6 +15,8 @@ import (
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/http/exchange"
+	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -53,11 +55,18 @@ type Titles interface {
 	) (*threads.Info, error)
 }
 
+// States changes shared states.
+type States interface {
+	// Patch changes the shared state of a thread that does not run.
+	Patch(ctx context.Context, who holdfast.Principal, thread string, p threads.StatePatch) (*threads.Info, error)
+}
+
 // threadAPI has the routes that show and describe threads.
 type threadAPI struct {
 	threads   Threads
 	statuses  Statuses
 	titles    Titles
+	states    States
 	others    Others // nil if nobody reads the threads of others
 	authorize authorizer
 	bodies    *exchange.Receiver
@@ -119,6 +128,20 @@ func (a *threadAPI) routes() []route {
 			summary: "The shared state, and the states of the middleware.",
 			answers: []answer{{http.StatusOK, "The states.", typeJSON, "ThreadState"}},
 			errors:  readErrors,
+		},
+		{
+			method:    "PATCH",
+			path:      "/threads/{thread}/state",
+			do:        a.patchState,
+			action:    access.Change,
+			id:        "patchState",
+			params:    []string{"IfMatch"},
+			summary:   "Change the shared state of a thread that is not running.",
+			body:      "StatePatch",
+			bodyKinds: []string{typeJSONPatch, typeMergePatch},
+			answers:   []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}},
+			errors: slices.Concat(changeErrors,
+				[]string{codes.LimitExceeded, codes.StateConflict, codes.StateInvalid}),
 		},
 		{
 			method:  "GET",
@@ -279,6 +302,46 @@ func writeMessages(
 func (a *threadAPI) getState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
 	state, err := a.threads.State(r.Context(), who, param(r, "thread"))
 	return exchange.Shown(w, state, err)
+}
+
+// The media types of patches.
+const (
+	typeJSONPatch  = "application/json-patch+json"
+	typeMergePatch = "application/merge-patch+json"
+)
+
+// patchState is PATCH /threads/{thread}/state.
+func (a *threadAPI) patchState(w http.ResponseWriter, r *http.Request, who holdfast.Principal) error {
+	body, kind, err := a.bodies.ReadAs(w, r, typeJSONPatch, typeMergePatch)
+	if err != nil {
+		return err
+	}
+	p := threads.StatePatch{Patch: body, Merge: kind == typeMergePatch}
+	if p.ETag, err = exchange.IfMatch(r); err != nil {
+		return err
+	}
+	err = a.bodies.Turns.Decode(r, body, func() error {
+		if _, err := strictjson.Check(body, nil); err != nil {
+			return exchange.Invalid("", "The body is not JSON: "+err.Error(), "Send a document of %s.", kind)
+		}
+		if p.Merge {
+			return nil
+		}
+		if err := jsonpatch.Check(body); err != nil {
+			return exchange.Invalid("", "The body is no JSON Patch: "+err.Error()+".",
+				"Send a list of operations: RFC 6902.")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	info, err := a.states.Patch(r.Context(), who, param(r, "thread"), p)
+	if err != nil {
+		return err
+	}
+	writeThread(w, http.StatusOK, info)
+	return nil
 }
 
 // listRuns is GET /threads/{thread}/runs?limit=&before=, newest first.

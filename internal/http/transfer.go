@@ -55,7 +55,8 @@ func (a *transferAPI) routes() []route {
 			params:    []string{"newThread"},
 			summary:   "Make a thread out of a document.",
 			answers:   []answer{{http.StatusCreated, "The new thread.", typeJSON, "ThreadInfo"}},
-			errors:    slices.Concat(cleanErrors, []string{codes.LimitExceeded, codes.ThreadExists}),
+			errors: slices.Concat(cleanErrors,
+				[]string{codes.LimitExceeded, codes.StateInvalid, codes.ThreadExists}),
 		},
 	}
 }

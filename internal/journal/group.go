@@ -57,6 +57,8 @@ func (w *Writer) append(ev agui.Event) {
 		if ev.State != nil {
 			it.full = agui.AppendStateSnapshot(nil, agui.Base{}, ev.State)
 		}
+	case agui.StateDeltaRef:
+		it.full = agui.Append(nil, agui.StateDelta{Base: ev.Base, Delta: ev.Delta})
 	}
 	w.next.items = append(w.next.items, it)
 	w.last++

@@ -122,6 +122,13 @@ func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	return w
 }
 
+// HasState reports whether the run's stream has shown a state.
+func (w *Writer) HasState() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seq.HasState()
+}
+
 // Delta appends text to an open item. It blocks while more than Config.Limit bytes wait to
 // be committed.
 func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) error {

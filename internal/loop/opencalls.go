@@ -44,7 +44,7 @@ func (a *completion) decideCalls() {
 			Thread:    r.key.Thread,
 			Run:       r.rec.ID,
 			Iteration: r.st.Iteration,
-			State:     r.shared,
+			State:     r.shared.State,
 			Frontend:  r.st.Calls[i].Frontend,
 		}
 	}

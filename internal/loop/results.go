@@ -3,9 +3,11 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
 	"github.com/holdfast-agents/holdfast/internal/thread"
@@ -40,10 +42,7 @@ func (r *run) save(f finished) error {
 	message := r.host.Config.NewID("msg")
 	events, put, err := r.applyUpdates(&f, message)
 	if err != nil {
-		f.result = holdfast.ToolResult{
-			Text:   "The shared state could not be changed: " + r.toolErrorText(f.call, err),
-			Failed: true,
-		}
+		r.unchanged(&f, err)
 	}
 	m := agui.FromDomain(holdfast.Message{
 		ID:     message,
@@ -94,6 +93,22 @@ func (r *run) save(f finished) error {
 				CompletedAt: r.host.Config.Now().Time(),
 			})})
 	})
+}
+
+// unchanged says in a call's result why it has not changed the shared state. If the
+// agent's schema refuses the change, the result stays as it is otherwise: the tool has done its work.
+func (r *run) unchanged(f *finished, err error) {
+	text := "The shared state could not be changed: " + r.toolErrorText(f.call, err)
+	switch {
+	case codeOf(err) != codes.StateInvalid:
+		f.result = holdfast.ToolResult{Text: text, Failed: true}
+	case f.result.Parts != nil:
+		f.result.Parts = append(slices.Clip(f.result.Parts), holdfast.Part{Type: holdfast.PartText, Text: text})
+	case f.result.Text == "":
+		f.result.Text = text
+	default:
+		f.result.Text += "\n\n" + text
+	}
 }
 
 // when returns how soon a call's result is committed: at once, unless its tool is pure, or

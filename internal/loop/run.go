@@ -35,7 +35,7 @@ type run struct {
 	tools  agents.RunTools
 	st     *thread.State
 	hist   *thread.History
-	shared []byte
+	shared thread.Shared
 	// messages are the history as models see it.
 	messages []holdfast.Message
 	notes    notes

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -18,7 +20,7 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []store.V
 	if f.result.Failed || len(f.updates) == 0 {
 		return nil, nil, nil
 	}
-	state := json.RawMessage(r.shared)
+	state := r.shared.State
 	if state == nil {
 		state = json.RawMessage("null")
 	}
@@ -32,10 +34,19 @@ func (r *run) applyUpdates(f *finished, message string) ([]agui.Event, []store.V
 		}
 		state = next
 	}
-	r.shared = state
-	r.st.Shared = thread.SharedAfter(message)
-	blob := store.Value{Kind: store.KindBlob, ID: r.st.Shared, Data: state}
-	return []agui.Event{agui.StateRef{ID: r.st.Shared, State: state}}, []store.Value{blob}, nil
+	state, err := jsonpatch.Clean(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.agent.Shared.Check(context.WithoutCancel(r.ctx), state); err != nil {
+		return nil, nil, err
+	}
+	c := r.shared.Change(state, thread.SharedAfter(message), r.st.Format, message, r.host.Config.Now().Time())
+	if c == nil {
+		return nil, nil, nil
+	}
+	r.shared, r.st.Shared = c.Shared, c.ID
+	return []agui.Event{c.Event(r.w.HasState())}, []store.Value{c.Put}, nil
 }
 
 // updates collects the updates of the shared state that a call makes. A tool that was

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -29,7 +28,7 @@ type Start struct {
 	State   *thread.State
 	History *thread.History
 	// Shared is the state that clients and tools share.
-	Shared json.RawMessage
+	Shared thread.Shared
 	// Recorded are the results that calls may get instead of running, by thread.CallHash.
 	Recorded map[string][]store.Value
 	// Doubted are the ids of the calls that an owner that died had started.

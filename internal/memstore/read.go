@@ -113,6 +113,22 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 	return data, err
 }
 
+// ValuesOf implements [store.Reader].
+func (s *Store) ValuesOf(
+	ctx context.Context, key store.ThreadKey, kind store.Kind, ids []string,
+) ([]store.Value, error) {
+	var values []store.Value
+	err := s.read(ctx, key, func(t *thread) error {
+		for _, id := range ids {
+			if v, there := t.values[kind][id]; there {
+				values = append(values, store.Value{Kind: kind, ID: id, Data: bytes.Clone(v)})
+			}
+		}
+		return nil
+	})
+	return values, err
+}
+
 // Values implements [store.Reader].
 func (s *Store) Values(
 	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,

@@ -63,6 +63,8 @@ func known() []string {
 		codes.MiddlewareFailed,
 		codes.RateLimited,
 		codes.SchemaChanged,
+		codes.StateConflict,
+		codes.StateInvalid,
 		codes.StateMigration,
 		codes.StateNotListed,
 		codes.StateTooNew,

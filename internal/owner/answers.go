@@ -89,6 +89,7 @@ func (b *beginning) edit(ctx context.Context, edits map[string]json.RawMessage) 
 		parent = path[at-1].ID
 	}
 	b.leaveTo(parent)
+	after := b.read.SharedAfter(ctx, b.p.Key)
 	for i := at; i < len(path); i++ {
 		m := path[i]
 		m.ToolCalls = slices.Clone(m.ToolCalls)
@@ -101,7 +102,7 @@ func (b *beginning) edit(ctx context.Context, edits map[string]json.RawMessage) 
 		was := m.ID
 		m.ID = b.cfg.NewID("msg")
 		b.add(m)
-		shared, changed, err := b.read.SharedAfter(ctx, b.p.Key, was)
+		shared, changed, err := after(was)
 		if err != nil {
 			return err
 		}

@@ -276,7 +276,9 @@ func (b *beginning) snapshotLeaf() {
 		b.p.with = b.r.History.Steps()
 	}
 	if resume {
-		refs = append(refs, agui.Append(nil, agui.StateRef{ID: b.st.Shared}))
+		state := agui.StateRef{ID: b.st.Shared}
+		_, _ = b.seq.Next(state) // it may always come
+		refs = append(refs, agui.Append(nil, state))
 	}
 	b.c.Records = append(b.c.Records[:1:1], append(refs, b.c.Records[1:]...)...)
 }
@@ -310,10 +312,14 @@ func (b *beginning) fresh(ctx context.Context) error {
 		b.forget()
 	}
 	state := b.p.in.State
-	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.Shared) {
-		b.r.Shared = state
-		b.st.Shared = b.cfg.NewID("s")
-		b.c.Put = append(b.c.Put, store.Value{Kind: store.KindBlob, ID: b.st.Shared, Data: state})
+	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.Shared.State) {
+		if err := b.p.agent.Shared.Check(ctx, state); err != nil {
+			return err
+		}
+		if c := b.r.Shared.Change(state, b.cfg.NewID("s"), b.st.Format, "", b.cfg.Now().Time()); c != nil {
+			b.r.Shared, b.st.Shared = c.Shared, c.ID
+			b.c.Put = append(b.c.Put, c.Put)
+		}
 	}
 	thread.ClearMarks(b.c)
 	return nil

@@ -273,6 +273,62 @@ func (s *Store) Value(ctx context.Context, key store.ThreadKey, kind store.Kind,
 	return s.values.decode(key, "", valueName(kind, id), text)
 }
 
+// ValuesOf implements [store.Reader].
+func (s *Store) ValuesOf(
+	ctx context.Context, key store.ThreadKey, kind store.Kind, ids []string,
+) ([]store.Value, error) {
+	if newestFields(kind) != nil {
+		return valuesAmong(ctx, s, key, kind, ids)
+	}
+	tag := tag(key)
+	var head *redis.BoolCmd
+	var framed *redis.SliceCmd
+	err := s.replicas.read(ctx, tag, func(pipe redis.Pipeliner) {
+		head = pipe.HExists(ctx, s.keys.thread(tag), "h")
+		if len(ids) > 0 {
+			framed = pipe.HMGet(ctx, s.keys.values(tag, kind), ids...)
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, failed("read values of thread "+key.String(), err)
+	case !head.Val():
+		return nil, notFound(key)
+	case framed == nil:
+		return nil, nil
+	}
+	var values []store.Value
+	for i, found := range framed.Val() {
+		text, there := found.(string)
+		if !there {
+			continue
+		}
+		data, err := s.values.decode(key, "", valueName(kind, ids[i]), text)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, store.Value{Kind: kind, ID: ids[i], Data: data})
+	}
+	return values, nil
+}
+
+// valuesAmong is ValuesOf for a kind whose newest values are in other places than the rest.
+func valuesAmong(
+	ctx context.Context, s store.Reader, key store.ThreadKey, kind store.Kind, ids []string,
+) ([]store.Value, error) {
+	all, err := s.Values(ctx, key, kind, "", 0)
+	if err != nil {
+		return nil, err
+	}
+	var values []store.Value
+	for _, id := range ids {
+		if i := slices.IndexFunc(all, func(v store.Value) bool { return v.ID == id }); i >= 0 {
+			values = append(values, all[i])
+		}
+	}
+	return values, nil
+}
+
 // Values implements [store.Reader]. It reads all values of the kind; only of
 // checkpoints are there many, and the history gives pages of those.
 func (s *Store) Values(
@@ -383,7 +439,7 @@ func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64
 			size[string(k)] += int64(len(v))
 		}
 	}
-	n, err := s.logSize(ctx, tag)
+	n, err := logSize(ctx, s.client, s.keys.log(tag))
 	if err != nil {
 		return nil, failed("measure thread "+key.String(), err)
 	}
@@ -397,10 +453,10 @@ func (s *Store) Size(ctx context.Context, key store.ThreadKey) (map[string]int64
 }
 
 // logSize returns how many bytes the log takes.
-func (s *Store) logSize(ctx context.Context, tag string) (int64, error) {
+func logSize(ctx context.Context, client redis.UniversalClient, log string) (int64, error) {
 	var total int64
 	for from := "-"; ; {
-		page, err := s.client.XRangeN(ctx, s.keys.log(tag), from, "+", pageEntries).Result()
+		page, err := client.XRangeN(ctx, log, from, "+", pageEntries).Result()
 		if err != nil {
 			return 0, err
 		}

@@ -51,6 +51,26 @@ func For(t reflect.Type) (*Schema, error) {
 	return &Schema{raw: raw, compiled: compiled}, nil
 }
 
+// ForValues is the text of the schema that Validate uses of one that [For] has inferred: what Go writes
+// of the type fits it, with null for nil pointers, slices and maps.
+func ForValues(t reflect.Type) (json.RawMessage, error) {
+	if _, err := For(t); err != nil {
+		return nil, err
+	}
+	special := map[reflect.Type]*infer.Schema{}
+	collectSpecial(t, special, map[reflect.Type]bool{})
+	s, err := infer.ForType(t, &infer.ForOptions{TypeSchemas: special})
+	if err != nil {
+		return nil, err
+	}
+	s.Type, s.Types = "object", nil
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("write the schema: %w", err)
+	}
+	return raw, nil
+}
+
 func asDocument(s *infer.Schema) (any, error) {
 	b, err := json.Marshal(s)
 	if err != nil {

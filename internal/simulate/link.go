@@ -143,22 +143,6 @@ func (l *link) Records(
 	})
 }
 
-// Value implements [store.Reader].
-func (l *link) Value(ctx context.Context, key store.ThreadKey, kind store.Kind, id string) ([]byte, error) {
-	return get(l, ctx, "value-"+string(kind), key, func(ctx context.Context) ([]byte, error) {
-		return l.base.Value(ctx, key, kind, id)
-	})
-}
-
-// Values implements [store.Reader].
-func (l *link) Values(
-	ctx context.Context, key store.ThreadKey, kind store.Kind, before string, limit int,
-) ([]store.Value, error) {
-	return get(l, ctx, "values-"+string(kind), key, func(ctx context.Context) ([]store.Value, error) {
-		return l.base.Values(ctx, key, kind, before, limit)
-	})
-}
-
 // Inbox implements [store.Reader].
 func (l *link) Inbox(ctx context.Context, key store.ThreadKey) ([]store.InboxItem, error) {
 	return get(l, ctx, "inbox", key, func(ctx context.Context) ([]store.InboxItem, error) {

@@ -328,6 +328,8 @@ func EventOf(data []byte) (agui.Event, error) {
 		switch agui.TypeOf(data) {
 		case agui.TypeStateSnapshot:
 			return agui.StateRef{ID: ref}, nil
+		case agui.TypeStateDelta:
+			return agui.StateDeltaRef{ID: ref}, nil
 		case agui.TypeMessagesSnapshot:
 			return agui.MessagesRef{Leaf: ref, Then: agui.ThenOf(data)}, nil
 		case agui.TypeActivitySnapshot:

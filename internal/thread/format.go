@@ -29,10 +29,14 @@ import (
 const latest = 2
 
 // FormatIndexed is the first format whose writers keep the index: a commit that stores a state says in
-// which lists the thread is then (see [Save]). It has no member that format 1 lacks. A reader of format 1
+// which lists the thread is then (see [Save]). A reader of format 1
 // alone must not write to a thread that is in it, because it would leave the thread where it was listed
 // before.
 const FormatIndexed = 2
+
+// FormatPatched is the first format in which a version of the shared state may be a patch on the one before
+// it. A reader of format 1 alone would take the patch for the state.
+const FormatPatched = 2
 
 // checkFormat returns an error for a format that this version does not read.
 func checkFormat(what string, format int) error {

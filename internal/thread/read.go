@@ -91,7 +91,7 @@ func (rd Reader) Moved(ctx context.Context, t *Thread, err error) bool {
 // recorded results that calls may get instead of running.
 type Ground struct {
 	History *History // up to the state's leaf
-	Shared  []byte   // the shared state; nil if there is none
+	Shared  Shared   // the shared state
 	// Recorded are the results by CallHash, the oldest first.
 	Recorded map[string][]store.Value
 }
@@ -126,7 +126,7 @@ func (rd Reader) Ground(ctx context.Context, t *Thread) (g Ground, err error) {
 
 // besides reads what there is besides the messages.
 func (rd Reader) besides(ctx context.Context, t *Thread, g *Ground) (err error) {
-	if g.Shared, err = rd.Shared(ctx, t.Key, t.State.Shared); err != nil {
+	if g.Shared, err = rd.SharedVersion(ctx, t.Key, t.State.Shared); err != nil {
 		return err
 	}
 	g.Recorded, err = rd.recorded(ctx, t.Key, t.State)
@@ -268,24 +268,6 @@ func CheckStale(key store.ThreadKey, st *State, messages int) error {
 		return nil
 	}
 	return stale(key, messages, st.Count)
-}
-
-// Shared reads the shared state in the blob id; nil for an empty id.
-func (rd Reader) Shared(ctx context.Context, key store.ThreadKey, id string) ([]byte, error) {
-	if id == "" {
-		return nil, nil
-	}
-	b, there, err := rd.blob(ctx, key, id)
-	if err == nil && !there {
-		err = rd.missing(ctx, key, id)
-	}
-	return b, err
-}
-
-// SharedAfter reads the shared state as the call with that result left it; false if the
-// call did not change it.
-func (rd Reader) SharedAfter(ctx context.Context, key store.ThreadKey, message string) ([]byte, bool, error) {
-	return rd.blob(ctx, key, SharedAfter(message))
 }
 
 // blob reads a blob; false if it is not there.

@@ -52,7 +52,7 @@ type NewerState struct {
 func (s *State) Blobs() []string {
 	var ids []string
 	if s.Shared != "" {
-		ids = append(ids, s.Shared)
+		ids = append(ids, SharedParts(s.Shared)...)
 	}
 	if s.Schema != "" {
 		ids = append(ids, SchemaBlob(s.Schema))

@@ -81,6 +81,7 @@ func (d *departure) chooseResults(to threads.Travel) error {
 // state is the difference between the states before and after it; state is the one at the
 // point that the thread goes back to.
 func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure, state []byte) error {
+	sharedAfter := k.read.SharedAfter(ctx, t.Key)
 	for n, p := range d.past {
 		if !p.reusable() {
 			continue
@@ -91,7 +92,7 @@ func (k *Keeper) keepResults(ctx context.Context, t *thread.Thread, d *departure
 			Content: p.result.Content,
 			Failed:  thread.MarkOf(p.result).Failed,
 		}
-		after, changed, err := k.read.SharedAfter(ctx, t.Key, p.result.ID)
+		after, changed, err := sharedAfter(p.result.ID)
 		if err != nil {
 			return err
 		}

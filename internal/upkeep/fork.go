@@ -129,13 +129,11 @@ func (k *Keeper) copyTo(ctx context.Context, c *store.Commit, t *thread.Thread, 
 		c.Messages = append(c.Messages, store.Message{ID: id, Parent: parent, Data: d.hist.Raw[i]})
 		parent = id
 	}
-	for _, id := range d.st.Blobs() {
-		data, err := k.read.Shared(ctx, t.Key, id)
-		if err != nil {
-			return err
-		}
-		c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: id, Data: data})
+	blobs, err := k.read.Blobs(ctx, t.Key, d.st)
+	if err != nil {
+		return err
 	}
+	c.Put = append(c.Put, blobs...)
 	rec, err := k.read.Run(ctx, t.Key, d.st.Run())
 	if err != nil {
 		return err

@@ -42,6 +42,9 @@ type Config struct {
 	Now    clock.Shared // the clock for stamps
 	// NewID returns a random id, unique and unguessable; prefix says what it is for.
 	NewID func(prefix string) string
+	// CheckState returns an error for a shared state that a thread of that agent may not have.
+	// Optional.
+	CheckState func(ctx context.Context, agent string, state json.RawMessage) error
 	// Cleaned is called when retention has finished with a thread; usually nothing was
 	// due.
 	Cleaned func(threads.Cleaned)
@@ -102,6 +105,9 @@ func New(cfg Config) *Keeper {
 		engine:   cfg.Engine,
 		read:     thread.Reader{Store: cfg.Store},
 		finished: make(chan endedThread, maxFinished),
+	}
+	if k.cfg.CheckState == nil {
+		k.cfg.CheckState = func(context.Context, string, json.RawMessage) error { return nil }
 	}
 	k.counting = counting{&k.cfg, k.engine, k.read, k.ArchiveSoon}
 	k.indexing = indexing.New(indexing.Config{

@@ -92,8 +92,17 @@ func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 		c, st := h.k.cfg.amend(t), t.State.Clone()
 		c.UpdatedAt = h.k.cfg.Now().Time()
 		if len(m.State) > 0 && string(m.State) != "null" {
-			st.Shared = h.k.cfg.NewID("s")
-			c.Put = append(c.Put, store.Value{Kind: store.KindBlob, ID: st.Shared, Data: m.State})
+			if err := h.k.cfg.CheckState(ctx, st.Agent, m.State); err != nil {
+				return nil, err
+			}
+			shared, err := h.k.read.SharedVersion(ctx, t.Key, st.Shared)
+			if err != nil {
+				return nil, err
+			}
+			made := shared.Change(m.State, h.k.cfg.NewID("s"), st.Format, "", c.UpdatedAt)
+			if made != nil {
+				st.Shared, c.Put = made.ID, append(c.Put, made.Put)
+			}
 		}
 		cp := h.k.list(c, st, thread.Checkpoint{
 			Source: thread.SourceUpdate,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
@@ -138,8 +137,12 @@ func (p *pruning) unneeded(ctx context.Context, c *store.Commit, kind store.Kind
 	if err != nil {
 		return thread.ReadError(p.t.Key, err)
 	}
+	stays := make(map[string]bool, len(needed))
+	for _, id := range needed {
+		stays[id] = true
+	}
 	for _, v := range values {
-		if !slices.Contains(needed, v.ID) {
+		if !stays[v.ID] {
 			c.Delete = append(c.Delete, store.ValueID{Kind: kind, ID: v.ID})
 		}
 	}

@@ -95,12 +95,13 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	}
 	if !forks {
 		d.leaveOutside(t.State, now)
+		d.leaveStates(k, t, there.Shared)
 	}
 	if err := d.chooseResults(to); err != nil {
 		return nil, err
 	}
 	if d.reuse {
-		if err := k.keepResults(ctx, t, d, there.Shared); err != nil {
+		if err := k.keepResults(ctx, t, d, there.Shared.State); err != nil {
 			return nil, err
 		}
 	}
@@ -110,6 +111,16 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	d.st.Origin, d.st.Count, d.st.TakenBack = t.State.Origin, len(d.hist.Path), t.State.TakenBack
 	d.st.Described, d.st.Tended = t.State.Described, t.State.Tended
 	return d, nil
+}
+
+// leaveStates gives the state that the thread goes back to a name of its own, if it is not the one that it
+// has: the names of the versions that follow it are taken.
+func (d *departure) leaveStates(k *Keeper, t *thread.Thread, there thread.Shared) {
+	if there.ID == "" || there.ID == t.State.Shared || t.State.Format < thread.FormatPatched {
+		return
+	}
+	d.st.Shared = k.cfg.NewID("s")
+	d.kept = append(d.kept, store.Value{Kind: store.KindBlob, ID: d.st.Shared, Data: there.State})
 }
 
 // toMessage goes back to a message of the path and the results that follow it. The shared

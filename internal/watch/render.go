@@ -31,7 +31,7 @@ func (w *Stream) render(ctx context.Context, records []store.Record) (frames []a
 		case agui.TypeActivitySnapshot:
 			frames = append(frames, w.expandActivity(ctx, records[i]))
 			continue
-		case agui.TypeStateSnapshot, agui.TypeToolCallResult:
+		case agui.TypeStateSnapshot, agui.TypeStateDelta, agui.TypeToolCallResult:
 			if data, err = w.expand(ctx, data, records[i:]); err != nil {
 				return nil, false, err
 			}
@@ -88,26 +88,60 @@ func (w *Stream) pathTo(ctx context.Context, leaf string) (thread.Path, error) {
 	return w.streams.path(ctx, w.key, leaf)
 }
 
-// expand replaces the reference that a log has for a state or a result by its content. It
-// returns nil for a state that was pruned. The records are those from this one on.
+// expand replaces the reference that a log has for a state, a change of it or a result by its
+// content. It returns nil for a state or a change that was pruned; so are those that follow, up to
+// a state that was not. The records are those from this one on.
 func (w *Stream) expand(ctx context.Context, data []byte, records []store.Record) ([]byte, error) {
 	ref, ok := agui.RefOf(data)
 	if !ok {
 		return data, nil
 	}
-	if agui.TypeOf(data) == agui.TypeToolCallResult {
+	switch agui.TypeOf(data) {
+	case agui.TypeToolCallResult:
 		if w.contents[ref] == nil {
 			if err := w.readResults(ctx, records); err != nil {
 				return nil, thread.ReadError(w.key, err)
 			}
 		}
 		return agui.ExpandResult(data, w.contents[ref]), nil
+	case agui.TypeStateDelta:
+		if _, read := w.patches[ref]; !read {
+			if err := w.readPatches(ctx, records); err != nil {
+				return nil, err
+			}
+		}
+		if w.patches[ref] == nil {
+			return nil, nil
+		}
+		return agui.Append(nil, agui.StateDelta{Delta: w.patches[ref]}), nil
 	}
 	data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
 	if errors.Is(err, thread.ErrNoBlob) {
 		return nil, nil // it was pruned; what follows does not need it
 	}
 	return data, err
+}
+
+// readPatches reads the changes of the state that the records refer to, all at once.
+func (w *Stream) readPatches(ctx context.Context, records []store.Record) error {
+	var ids []string
+	for i := range records {
+		if agui.TypeOf(records[i].Data) != agui.TypeStateDelta {
+			continue
+		}
+		if ref, ok := agui.RefOf(records[i].Data); ok {
+			ids = append(ids, ref)
+		}
+	}
+	found, err := w.streams.read.SharedPatches(ctx, w.key, ids)
+	if err != nil {
+		return err
+	}
+	w.patches = make(map[string][]byte, len(ids))
+	for _, id := range ids {
+		w.patches[id] = found[id]
+	}
+	return nil
 }
 
 // readResults reads the results that the records refer to, all at once. A watcher that is

@@ -149,6 +149,9 @@ type Stream struct {
 	ended bool
 	// contents are the contents of results by message id; see readResults.
 	contents map[string]json.RawMessage
+	// patches are the changes of the state by the versions that they make, nil for one that was
+	// pruned; see readPatches.
+	patches map[string][]byte
 	Viewer
 }
 

@@ -47,6 +47,8 @@ var Statuses = map[string]int{
 	codes.RunIDReused:              http.StatusConflict,
 	codes.RunInProgress:            http.StatusConflict,
 	codes.SchemaChanged:            http.StatusConflict,
+	codes.StateConflict:            http.StatusConflict,
+	codes.StateInvalid:             http.StatusUnprocessableEntity,
 	codes.StateTooNew:              http.StatusConflict,
 	codes.ShuttingDown:             http.StatusServiceUnavailable,
 	codes.Starting:                 http.StatusServiceUnavailable,

@@ -7,8 +7,10 @@ package exchange
 import (
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,6 +88,25 @@ func (in *Receiver) Read(w http.ResponseWriter, r *http.Request) ([]byte, error)
 	if !door.IsJSON(r) {
 		return nil, door.NotJSON()
 	}
+	return in.read(w, r)
+}
+
+// ReadAs is Read for a body of one of these media types. It returns which one it is.
+func (in *Receiver) ReadAs(
+	w http.ResponseWriter, r *http.Request, kinds ...string,
+) (body []byte, kind string, err error) {
+	kind, _, err = mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(kinds, kind) {
+		return nil, "", holdfast.Errorf(codes.UnsupportedMediaType, "The body must be one of %s.",
+			strings.Join(kinds, ", ")).
+			WithHint("Say which with Content-Type.")
+	}
+	body, err = in.read(w, r)
+	return body, kind, err
+}
+
+// read reads a body of a media type that is known to be right.
+func (in *Receiver) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := in.receive(r, http.MaxBytesReader(w, r.Body, max(in.Most, in.MostMedia)))
 	if err == nil {
 		return body, nil

@@ -84,9 +84,12 @@ func New(cfg Config) (*Engine, error) {
 		Log:             cfg.Log,
 		Now:             cfg.Now,
 		NewID:           cfg.NewID,
-		Cleaned:         observe.Join(cfg.Observer).Cleaned,
-		Walked:          observe.Join(cfg.Observer).Walked,
-		IndexLooked:     looked,
+		CheckState: func(ctx context.Context, agent string, state json.RawMessage) error {
+			return e.Owner.Agents().CheckState(ctx, agent, state)
+		},
+		Cleaned:     observe.Join(cfg.Observer).Cleaned,
+		Walked:      observe.Join(cfg.Observer).Walked,
+		IndexLooked: looked,
 	})
 	return e, nil
 }
