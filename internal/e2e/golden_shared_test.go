@@ -25,7 +25,7 @@ type goldenShared struct {
 	Replay      []record                   // of the last run
 }
 
-// sharedThread is the thread, and sharedFrom a checkpoint in the middle.
+// sharedThread is the thread.
 const sharedThread = "shared"
 
 // TestGoldenShared: versions of the shared state that an earlier version left behind are read, gone back to, and
@@ -71,8 +71,13 @@ func sets(t *testing.T, p *process, run string, members ...string) {
 	for _, m := range members {
 		calls = append(calls, fmt.Sprintf(`update_state {"patch":[{"op":"add","path":"/%s","value":"by %s"}]}`, m, run))
 	}
-	res, err := post(t.Context(), p.url,
-		input(sharedThread, run, userMessage("u-"+run, "use "+strings.Join(calls, " and "))))
+	res, err := post(t.Context(), p.url, []byte(mustText(t, map[string]any{
+		"threadId":        sharedThread,
+		"runId":           run,
+		"protocolVersion": "1.0",
+		"messages":        []any{userMessage("u-"+run, "use "+strings.Join(calls, " and "))},
+		"forwardedProps":  map[string]any{"holdfast": map[string]any{"onUnfinished": "abandon"}},
+	})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +123,7 @@ func writeGoldenShared(t *testing.T, format string) {
 	w := &watcher{killer: k, thread: sharedThread, run: "r2"}
 	w.follow()
 	want.Replay = w.seen
-	p.stop()
+	p.kill()
 	db := openStore(t, store)
 	readDump(t, db, nil).write(t, goldenFile(format, "shared.gz"))
 	if err := db.Close(); err != nil {
