@@ -82,23 +82,6 @@ type MessagesRef struct {
 	Then []json.RawMessage `json:"then,omitempty"`
 }
 
-// StateRef is a STATE_SNAPSHOT as a log keeps it: the id of the stored state; empty if
-// there is none.
-type StateRef struct {
-	Base
-	ID string `json:"ref"`
-	// State is the state itself, if it is known. It is not written.
-	State json.RawMessage `json:"-"`
-}
-
-// StateDeltaRef is a STATE_DELTA as a log keeps it: the id of the stored state that it makes.
-type StateDeltaRef struct {
-	Base
-	ID string `json:"ref"`
-	// Delta is the patch itself, if it is known. It is not written.
-	Delta json.RawMessage `json:"-"`
-}
-
 // ToolCallResultRef is a large TOOL_CALL_RESULT as a log keeps it: without the content,
 // which is that of the tool message.
 type ToolCallResultRef struct {
