@@ -144,8 +144,3 @@ func PutIntent(c *store.Commit, key string, call *Call, h *History, i Intent) {
 	}
 	c.Put = append(c.Put, store.Value{Kind: store.KindIntent, ID: call.ID, Data: MustJSON(i)})
 }
-
-// SharedAfter returns the id of the blob with the shared state after a call. It is
-// derived from the id of the result's message, so that what a recorded result did to
-// the shared state can be found.
-func SharedAfter(message string) string { return "s/" + message }

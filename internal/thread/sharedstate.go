@@ -177,6 +177,11 @@ func (s Shared) patchTo(next json.RawMessage, format int) (json.RawMessage, erro
 	return jsonpatch.Diff(s.State, next)
 }
 
+// SharedAfter returns the id of the blob with the shared state after a call. It is
+// derived from the id of the result's message, so that what a recorded result did to
+// the shared state can be found.
+func SharedAfter(message string) string { return "s/" + message }
+
 // Event returns what the stream shows of the change: a patch if it is one and the stream has shown the
 // version before.
 func (c *SharedChange) Event(shown bool) agui.Event {
