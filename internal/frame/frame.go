@@ -60,6 +60,7 @@ type Codec struct {
 	decoder, largeDecoder                *zstd.Decoder
 	book                                 *phraseBook
 	letters                              *letters
+	before                               bool // see Earlier
 }
 
 // New returns a codec. It starts no goroutine and need not be closed.
@@ -87,6 +88,14 @@ func New() (*Codec, error) {
 		}
 	}
 	return c, nil
+}
+
+// Earlier returns a codec that reads what c reads, and writes only what the version before reads too,
+// which does not know common letters. They share their memory.
+func (c *Codec) Earlier() *Codec {
+	earlier := *c
+	earlier.before = true
+	return &earlier
 }
 
 // Encode appends the frame of raw to own and returns the result. Data of phrases and common letters
@@ -132,7 +141,10 @@ func (c *Codec) inPhrases(own []byte, name string, raw []byte) []byte {
 	}
 	var room [mostText * 5 / 4]byte
 	block := c.book.encode(room[:0], raw)
-	size, letters := len(block), c.letters.size(block)
+	size, letters := len(block), len(block)
+	if !c.before {
+		letters = c.letters.size(block)
+	}
 	if min(size, letters) > most {
 		return nil
 	}

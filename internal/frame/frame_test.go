@@ -329,6 +329,33 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestEarlier: for a version that does not know common letters, none are written, and those that others
+// have written are read.
+func TestEarlier(t *testing.T) {
+	t.Parallel()
+	c := newCodec(t)
+	earlier, letters := c.Earlier(), 0
+	for raw := range strings.SplitSeq(own+"|"+own+text+"|"+text, "|") {
+		for _, data := range [][]byte{
+			c.EncodeOwn(nil, "n", []byte(raw)), earlier.EncodeOwn(nil, "n", []byte(raw)),
+			earlier.Encode(nil, "n", []byte(raw)),
+		} {
+			if got, err := earlier.Decode(nil, "n", data); err != nil || string(got) != raw {
+				t.Errorf("%q came back as %q, %v", raw, got, err)
+			}
+		}
+		if c.EncodeOwn(nil, "n", []byte(raw))[0] == 12 {
+			letters++
+		}
+		if id := earlier.EncodeOwn(nil, "n", []byte(raw))[0]; id > 10 {
+			t.Errorf("the codec %d is written", id)
+		}
+	}
+	if letters == 0 {
+		t.Error("no value has letters")
+	}
+}
+
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte(nil), uint16(0))
 	f.Add([]byte("some text "), uint16(300))

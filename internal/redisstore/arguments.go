@@ -65,7 +65,7 @@ func (s *calls) commit(tag string, c *store.Commit, listings []store.Listing) ca
 	a.list = make([]any, 3, 32)
 	encode := s.values.encode
 	if len(c.Messages) > manyMessages {
-		encode = s.values.codec.Encode
+		encode = s.values.writer().Encode
 	}
 	for i := range c.Messages {
 		m := &c.Messages[i]

@@ -114,7 +114,7 @@ func (s *directory) dates(owner holdfast.Principal, thread string, minute int64)
 	own, every := s.keys.threadsOf(owner), s.keys.everybody(owner.Tenant)
 	inOwn, inEvery := own.wanted(s.keys, thread, minute), every.wanted(s.keys, thread, minute)
 	all := slices.Concat(inOwn[:], inEvery[:])
-	if !s.written.indexed() { // the version before reads no other
+	if !s.written.newest() { // the version before reads no other
 		all = append(all, want{s.keys.active(owner), redis.Z{Score: float64(minute), Member: thread}})
 	}
 	return all

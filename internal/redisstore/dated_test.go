@@ -88,7 +88,7 @@ func TestThreadsOfTheVersionBefore(t *testing.T) {
 	if _, err := s.Mend(ctx, aThread("a")); err != nil || early() != 3 {
 		t.Errorf("mending has hidden a thread from the version before: %v", err)
 	}
-	if _, err := s.AgreeFormat(ctx, "p", store.FormatTerms{Reads: formatIndexed}); err != nil {
+	if _, err := s.AgreeFormat(ctx, "p", store.FormatTerms{Reads: formatNewest}); err != nil {
 		t.Fatal(err)
 	}
 	advance(t, s, aThread("c"), active(at.Add(2*time.Second)))
@@ -128,7 +128,7 @@ func TestWrongSpans(t *testing.T) {
 func TestPageCosts(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, redistest.Start(t).URL(), "hf:")
-	if _, err := s.AgreeFormat(t.Context(), "p", store.FormatTerms{Reads: formatIndexed}); err != nil {
+	if _, err := s.AgreeFormat(t.Context(), "p", store.FormatTerms{Reads: formatNewest}); err != nil {
 		t.Fatal(err)
 	}
 	asking := store.List{Name: store.ListAsking, Tenant: "acme", Group: "alice"}

@@ -30,7 +30,17 @@ func tooNew(key store.ThreadKey, stored int) error {
 
 // values encodes and decodes.
 type values struct {
-	codec *frame.Codec
+	codec, earlier *frame.Codec
+	written        *written
+}
+
+// writer returns the codec for what this process writes: a process that reads only format 1 knows no
+// common letters.
+func (s *values) writer() *frame.Codec {
+	if s.written.newest() {
+		return s.codec
+	}
+	return s.earlier
 }
 
 // appendPosition writes the position that a commit expects. A head begins with its
@@ -152,7 +162,7 @@ func appendText(b []byte, text string) []byte {
 
 // encode makes the frame of a value.
 func (s *values) encode(own []byte, name string, data []byte) []byte {
-	return s.codec.EncodeOwn(own, name, data)
+	return s.writer().EncodeOwn(own, name, data)
 }
 
 // worthEntry is the size in bytes from which an entry is worth the time that phrases take:
@@ -198,7 +208,7 @@ func (s *values) encodeEntry(c *store.Commit) []byte {
 	number := strconv.FormatUint(c.Expect.Next+uint64(len(c.Records))-1, 10)
 	own := appendName(make([]byte, 0, len(tag)+len(body)+16), tag)
 	if len(body) < worthEntry {
-		return s.codec.Encode(own, number, body)
+		return s.writer().Encode(own, number, body)
 	}
 	return s.encode(own, number, body)
 }

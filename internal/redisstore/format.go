@@ -26,14 +26,15 @@ type formats struct {
 	written     written
 }
 
-// formatIndexed is the format whose writers keep the index: see thread.FormatIndexed.
-const formatIndexed = 2
+// formatNewest is the format whose writers keep the index, see thread.FormatIndexed, and whose readers
+// know common letters in values.
+const formatNewest = 2
 
 // written is the format that this process was told to write; 0 if it was not told yet.
 type written struct{ atomic.Int64 }
 
-// indexed reports whether all that write, as far as this process knows, keep the index.
-func (w *written) indexed() bool { return w.Load() >= formatIndexed }
+// newest reports whether all that read and write, as far as this process knows, do as this version does.
+func (w *written) newest() bool { return w.Load() >= formatNewest }
 
 // newFormats returns that part of a store.
 func newFormats(client redis.UniversalClient, k keys) *formats {

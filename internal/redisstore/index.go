@@ -221,7 +221,7 @@ func (s *Store) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
 	if err != nil {
 		return 0, failed("list thread "+key.String(), err)
 	}
-	if s.directory.written.indexed() { // it is in the others now
+	if s.directory.written.newest() { // it is in the others now
 		owner := holdfast.Principal{Tenant: key.Tenant, User: head.User}
 		err = s.client.ZRem(ctx, s.keys.active(owner), key.Thread).Err()
 	}

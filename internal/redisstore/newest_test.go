@@ -388,7 +388,7 @@ func FuzzFields(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := &values{codec: codec}
+	s := &values{codec: codec, earlier: codec.Earlier(), written: &written{}}
 	c := &store.Commit{
 		Fence:   store.Fence{Epoch: 1, Nonce: "abcdefgh"},
 		Expect:  store.Position{Next: 12},

@@ -161,12 +161,13 @@ func New(ctx context.Context, client redis.UniversalClient, opts Options) (*Stor
 // newStore puts the parts of a store together. Nothing runs yet.
 func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, opts Options) *Store {
 	k, cluster := keysOf(client, opts.Prefix), isCluster(client)
+	formats := newFormats(client, k)
 	s := &Store{
-		formats:  newFormats(client, k),
+		formats:  formats,
 		roster:   newRoster(client, k),
 		client:   client,
 		keys:     k,
-		values:   &values{codec},
+		values:   &values{codec, codec.Earlier(), &formats.written},
 		scripts:  newScripts(client, k),
 		clock:    &clock.Remote{Local: opts.Now},
 		hints:    &hints{},
