@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/server"
 	"github.com/holdfast-agents/holdfast/state"
 )
@@ -228,6 +229,49 @@ var mailV3 = state.Register(state.Spec[MailV3]{
 		}),
 	},
 })
+
+// Read reads pages, and shows how far it has come.
+func Read(ctx context.Context, pages []string) error {
+	finish, err := activity.Step(ctx, "read")
+	if err != nil {
+		return err
+	}
+	defer finish()
+	progress := activity.Progress{Title: "Reading", Total: float64(len(pages))}
+	bar, err := activity.Show(ctx, activity.TypeProgress, progress)
+	if err != nil {
+		return err
+	}
+	for range pages {
+		progress.Done++
+		if err := bar.Set(ctx, progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What a tool or a hook shows is a test's to look at.
+func Example_activities() {
+	ctx := activity.ContextWith(context.Background(), &activity.Run{
+		Show: func(_ context.Context, c activity.Change) error {
+			fmt.Printf("%s %s\n", c.Type, c.Content)
+			return nil
+		},
+		Step: func(_ context.Context, name string) (func(), error) {
+			fmt.Println("begin", name)
+			return func() { fmt.Println("end", name) }, nil
+		},
+	})
+	if err := Read(ctx, []string{"one"}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// begin read
+	// holdfast.progress {"title":"Reading","done":0,"total":1}
+	// holdfast.progress {"title":"Reading","done":1,"total":1}
+	// end read
+}
 
 // A migration is tested with values that older versions have stored.
 func Example_migrations() {

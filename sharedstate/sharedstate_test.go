@@ -1,6 +1,7 @@
 package sharedstate_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ func TestValidate(t *testing.T) {
 		"a bound below 0": {sharedstate.Options{Show: "all", MaxBytes: -1}, "must not be negative"},
 		"no slash": {sharedstate.Options{Show: "paths", Paths: []string{"recipe"}},
 			"write one like /recipe/title"},
+		"no schema":     {sharedstate.Options{Schema: json.RawMessage(`{"type":1}`)}, "schema: "},
 		"a lone tilde":  {sharedstate.Options{Show: "paths", Paths: []string{"/a~"}}, "write one like"},
 		"an odd escape": {sharedstate.Options{Show: "paths", Paths: []string{"/a~2"}}, "write one like"},
 	} {

@@ -3,6 +3,7 @@ package sharedstate_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast/internal/schema"
@@ -56,6 +57,17 @@ func TestTypedFails(t *testing.T) {
 	}
 	if _, err := typed.Change(func(*recipe) error { return nil })(json.RawMessage(`{"title":1}`)); err == nil {
 		t.Error("a state of another type is changed")
+	}
+	unwritten := sharedstate.Of[struct {
+		Share float64 `json:"share"`
+	}]().Change(func(v *struct {
+		Share float64 `json:"share"`
+	}) error {
+		v.Share = math.NaN()
+		return nil
+	})
+	if state, err := unwritten(nil); err == nil {
+		t.Errorf("what JSON cannot say is written as %s", state)
 	}
 	defer func() {
 		if recover() == nil {
