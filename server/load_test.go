@@ -280,12 +280,12 @@ func TestValidateAgents(t *testing.T) {
 func TestNoFile(t *testing.T) {
 	agents, _, err := loadAgents("", server.Parts{Getenv: noEnv})
 	if err != nil || len(agents) != 1 || agents[0].Name != "demo" || agents[0].Model == nil ||
-		len(agents[0].Tools) != 7 {
+		len(agents[0].Tools) != 8 {
 		t.Errorf("%+v, %v", agents, err)
 	}
 	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": "k"}[name] }
 	agents, _, err = loadAgents("", server.Parts{Getenv: key, DemoJournal: &bytes.Buffer{}})
-	if err != nil || agents[0].Name != "assistant" || agents[0].Model == nil || len(agents[0].Tools) != 7 {
+	if err != nil || agents[0].Name != "assistant" || agents[0].Model == nil || len(agents[0].Tools) != 8 {
 		t.Errorf("with a key: %+v, %v", agents, err)
 	}
 	_, _, err = loadAgents("", server.Parts{Getenv: noEnv, DefaultModel: "openai/x"})

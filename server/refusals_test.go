@@ -82,7 +82,7 @@ var requestsOf = map[string][]string{
 	},
 	"GET /runs":                           {"", "?threadId=T", "?threadId=T&limit=1", "?runId=second", "?runId=none"},
 	"GET /agents/{agent}/runs":            {"?threadId=T", "?offset=-1&runId=second"},
-	"GET /ai-sdk/{agent}/{thread}/stream": {"", "?after=1-x"},
+	"GET /ai-sdk/{agent}/{thread}/stream": {"?sdk=6", "?after=1-x"}, // others are shown what has just ended, too
 	"POST /copilotkit": {
 		`{"method":"info"}`,
 		`{"method":"agent/run","params":{"agentId":"plain"},"body":` +

@@ -84,7 +84,7 @@ var mutants = []mutant{
 		"!ends || !p.s.GoesOn(at) || p.s.Format != 0 {"),
 	{"what is due is found only at its own time", []change{
 		{"upkeep/due.go", "d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain", "d.k == nil"},
-		{"upkeep/due.go", "d.since = q.Before.Add(-dueLate)", "d.since = q.Before"},
+		{"upkeep/due.go", "d.since = now.Add(-dueLate)", "d.since = now"},
 	}},
 	one("a call that has expired waits on", "thread/status.go", "c.WaitsOutside() && !c.Expired(now)",
 		"c.WaitsOutside()"),
