@@ -251,7 +251,7 @@ func Read(ctx context.Context, pages []string) error {
 	return nil
 }
 
-// What a tool or a hook shows is a test's to look at.
+// A test sees what a tool or a hook shows.
 func Example_activities() {
 	ctx := activity.ContextWith(context.Background(), &activity.Run{
 		Show: func(_ context.Context, c activity.Change) error {
