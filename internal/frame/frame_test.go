@@ -320,8 +320,12 @@ const text = "The warehouse in the north has forty of them in stock, and twelve 
 func TestText(t *testing.T) {
 	t.Parallel()
 	c := newCodec(t)
-	for raw, most := range map[string]int{own + text: 290, text: 222,
-		strings.Repeat("Zażółć gęślą jaźń ", 4) + own: 130, strings.Repeat("日本語の文章です。", 8) + own: 130} {
+	for raw, most := range map[string]int{
+		own + text: 290,
+		text:       222,
+		strings.Repeat("Zażółć gęślą jaźń ", 4) + own: 130,
+		strings.Repeat("日本語の文章です。", 8) + own:          130,
+	} {
 		data := c.EncodeOwn(nil, "name", []byte(raw))
 		if got, err := c.Decode(nil, "name", data); err != nil || string(got) != raw || len(data) > most {
 			t.Errorf("%d bytes became %d, more than %d, and came back as %q, %v", len(raw), len(data), most, got, err)

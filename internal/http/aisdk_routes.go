@@ -8,10 +8,6 @@ import (
 	"github.com/holdfast-agents/holdfast/codes"
 )
 
-// routeAISDK is the path that a page gives to the AI SDK's transport, which makes the others of
-// it.
-const routeAISDK = "/ai-sdk/{agent}"
-
 // routes are those that the AI SDK's transport expects, and the two that it lacks.
 func (a *aiSDK) routes() []route {
 	notFound := []string{codes.AgentNotFound, codes.InvalidInput}

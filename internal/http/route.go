@@ -67,6 +67,9 @@ const (
 	routeCopilotKit        = "/copilotkit"
 	routeCopilotKitRun     = "/copilotkit/agent/{agent}/run"
 	routeCopilotKitSuggest = "/copilotkit/agent/{agent}/suggest"
+	// routeAISDK is the path that a page gives to the AI SDK's transport, which makes the others of
+	// it.
+	routeAISDK = "/ai-sdk/{agent}"
 )
 
 // runRoutes are the routes by which runs are started.

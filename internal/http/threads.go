@@ -121,6 +121,23 @@ func (a *threadAPI) routes() []route {
 		},
 		{
 			method:  "GET",
+			path:    "/threads/{thread}/runs",
+			do:      a.listRuns,
+			action:  access.Read,
+			id:      "listRuns",
+			params:  []string{"limit", "beforeRun"},
+			summary: "The runs of a thread, newest first.",
+			answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}},
+			errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
+		},
+	}
+}
+
+// stateRoutes has those of the shared state.
+func (a *threadAPI) stateRoutes() []route {
+	return []route{
+		{
+			method:  "GET",
 			path:    "/threads/{thread}/state",
 			do:      a.getState,
 			action:  access.Read,
@@ -142,17 +159,6 @@ func (a *threadAPI) routes() []route {
 			answers:   []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}},
 			errors: slices.Concat(changeErrors,
 				[]string{codes.LimitExceeded, codes.StateConflict, codes.StateInvalid}),
-		},
-		{
-			method:  "GET",
-			path:    "/threads/{thread}/runs",
-			do:      a.listRuns,
-			action:  access.Read,
-			id:      "listRuns",
-			params:  []string{"limit", "beforeRun"},
-			summary: "The runs of a thread, newest first.",
-			answers: []answer{{http.StatusOK, "The runs.", typeJSON, "RunList"}},
-			errors:  slices.Concat(readErrors, []string{codes.InvalidInput}),
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +17,30 @@ import (
 // are written as they were. Applying patches together gives the same text as applying them one after the other.
 // If an operation cannot be applied, nothing is.
 func Apply(doc []byte, patches ...[]byte) ([]byte, error) {
+	left := math.MaxInt
+	return apply(doc, patches, &left)
+}
+
+const (
+	// maxOperations bounds the operations of a patch that somebody else has written: each may have to
+	// look through the whole document.
+	maxOperations = 1000
+	// maxCopied bounds what these copy and compare, in bytes: a copy of what was copied doubles it.
+	maxCopied = 8 << 20
+)
+
+// Change is [Apply] for a patch that somebody else has written. It may have 1,000 operations, which copy
+// and compare at most 8 MiB of the document.
+func Change(doc, patch []byte) ([]byte, error) {
+	if err := Check(patch); err != nil {
+		return nil, err
+	}
+	left := maxCopied
+	return apply(doc, [][]byte{patch}, &left)
+}
+
+// apply is Apply, as long as there is something left of the bytes that may be copied and compared.
+func apply(doc []byte, patches [][]byte, left *int) ([]byte, error) {
 	root := &value{raw: bytes.TrimSpace(doc)}
 	for _, patch := range patches {
 		operations, err := operationsOf(patch)
@@ -23,7 +48,7 @@ func Apply(doc []byte, patches ...[]byte) ([]byte, error) {
 			return nil, err
 		}
 		for i := range operations {
-			if err := operations[i].apply(&root); err != nil {
+			if err := operations[i].apply(&root, left); err != nil {
 				return nil, fmt.Errorf("operation %d (%s %s): %w", i, operations[i].Op, *operations[i].Path, err)
 			}
 		}
@@ -31,7 +56,8 @@ func Apply(doc []byte, patches ...[]byte) ([]byte, error) {
 	return root.append(make([]byte, 0, len(doc)+len(doc)/8)), nil
 }
 
-// Merge returns a document after a merge patch (RFC 7396): members are replaced, and null removes one.
+// Merge returns a document after a merge patch (RFC 7396): members are replaced, and null removes one. The
+// members keep their order, and many take time in proportion; evanphx/json-patch does neither.
 func Merge(doc, patch []byte) ([]byte, error) {
 	root, with := &value{raw: bytes.TrimSpace(doc)}, &value{raw: bytes.TrimSpace(patch)}
 	merged, err := root.merged(with)
@@ -82,9 +108,12 @@ func operationsOf(patch []byte) ([]operation, error) {
 	return list, nil
 }
 
-// Check returns what is wrong with the form of a patch.
+// Check returns what is wrong with the form of a patch that somebody else has written.
 func Check(patch []byte) error {
-	_, err := operationsOf(patch)
+	operations, err := operationsOf(patch)
+	if err == nil && len(operations) > maxOperations {
+		err = fmt.Errorf("it has %d operations, and may have %d", len(operations), maxOperations)
+	}
 	return err
 }
 
@@ -120,10 +149,24 @@ var (
 	errScalar  = errors.New("the value on the way there has no members")
 	errDiffers = errors.New("the value there is another one")
 	errInside  = errors.New("a value cannot be moved into itself")
+	errCopied  = errors.New("the operations copy and compare more than 8 MiB")
 )
 
+// copyOf returns the text of the value at a path, which counts as copied.
+func copyOf(root *value, path []string, left *int) ([]byte, error) {
+	there, err := find(root, path)
+	if err != nil {
+		return nil, err
+	}
+	text := there.append(nil)
+	if *left -= len(text); *left < 0 {
+		return nil, errCopied
+	}
+	return text, nil
+}
+
 // apply changes the document.
-func (o *operation) apply(root **value) error {
+func (o *operation) apply(root **value, left *int) error {
 	switch o.Op {
 	case "add":
 		return add(root, o.path, &value{raw: o.Value})
@@ -137,8 +180,8 @@ func (o *operation) apply(root **value) error {
 		}
 		return err
 	case "test":
-		there, err := find(*root, o.path)
-		if err == nil && !alike(there.append(nil), o.Value) {
+		there, err := copyOf(*root, o.path, left)
+		if err == nil && !alike(there, o.Value) {
 			err = errDiffers
 		}
 		return err
@@ -148,11 +191,11 @@ func (o *operation) apply(root **value) error {
 		return err
 	}
 	if o.Op == "copy" {
-		there, err := find(*root, from)
+		there, err := copyOf(*root, from, left)
 		if err != nil {
 			return err
 		}
-		return add(root, o.path, &value{raw: there.append(nil)})
+		return add(root, o.path, &value{raw: there})
 	}
 	if len(from) < len(o.path) && slices.Equal(from, o.path[:len(from)]) {
 		return errInside
@@ -182,17 +225,21 @@ func (v *value) merged(patch *value) (*value, error) {
 	if v.kind != '{' {
 		v = &value{kind: '{'}
 	}
+	at := make(map[string]int, len(v.members))
+	for i := range v.members {
+		at[v.members[i].name] = i
+	}
 	for _, m := range patch.members {
-		i := v.member(m.name)
+		i, there := at[m.name]
 		switch {
 		case string(m.value.raw) == "null":
-			if i >= 0 {
-				v.members = slices.Delete(v.members, i, i+1)
+			if there {
+				v.members[i].value = nil
 			}
 			continue
-		case i < 0:
+		case !there:
+			i = len(v.members)
 			v.members = append(v.members, member{m.name, m.text, &value{raw: []byte("null")}})
-			i = len(v.members) - 1
 		}
 		inner, err := v.members[i].value.merged(m.value)
 		if err != nil {
@@ -200,6 +247,7 @@ func (v *value) merged(patch *value) (*value, error) {
 		}
 		v.members[i].value = inner
 	}
+	v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.value == nil })
 	return v, nil
 }
 

@@ -409,3 +409,34 @@ func TestThreeWay(t *testing.T) {
 		}
 	}
 }
+
+// TestChangeIsBounded: what somebody else asks for cannot grow without bound, nor take long.
+func TestChangeIsBounded(t *testing.T) {
+	t.Parallel()
+	const double = `{"op":"copy","from":"","path":"/-"},`
+	bomb := "[" + strings.TrimSuffix(strings.Repeat(double, 100), ",") + "]"
+	if got, err := Change([]byte(`["text"]`), []byte(bomb)); err == nil {
+		t.Errorf("a document of %d bytes was made", len(got))
+	}
+	test := `{"op":"test","path":"","value":0},`
+	many := "[" + strings.TrimSuffix(strings.Repeat(test, 1001), ",") + "]"
+	if err := Check([]byte(many)); err == nil || !strings.Contains(err.Error(), "may have 1000") {
+		t.Errorf("1,001 operations: %v", err)
+	}
+	if _, err := Change([]byte("0"), []byte(many)); err == nil {
+		t.Error("1,001 operations are carried out")
+	}
+	if got, err := Change([]byte(`["text"]`), []byte("["+double[:len(double)-1]+"]")); err != nil ||
+		string(got) != `["text",["text"]]` {
+		t.Errorf("one copy gives %s, %v", got, err)
+	}
+	var doc, merge strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&doc, `,"a%d":1`, i)
+		fmt.Fprintf(&merge, `,"a%d":null,"b%d":2`, i, i)
+	}
+	got, err := Merge([]byte("{"+doc.String()[1:]+"}"), []byte("{"+merge.String()[1:]+"}"))
+	if err != nil || !strings.HasPrefix(string(got), `{"b0":2,"b1":2,`) || strings.Contains(string(got), `"a`) {
+		t.Errorf("a large merge gives %.50s, %v", got, err)
+	}
+}

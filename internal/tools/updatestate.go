@@ -35,7 +35,7 @@ func UpdateState() holdfast.Tool {
 				if text := bytes.TrimSpace(state); len(text) == 0 || string(text) == "null" {
 					state = json.RawMessage("{}") // as it is shown
 				}
-				return jsonpatch.Apply(state, patch)
+				return jsonpatch.Change(state, patch)
 			}
 			// The model is told at once, and about the state that it has seen.
 			if _, err := change(holdfast.CallFrom(ctx).State); err != nil {

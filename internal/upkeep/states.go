@@ -58,7 +58,7 @@ func patched(state json.RawMessage, p threads.StatePatch) (json.RawMessage, erro
 	if text := bytes.TrimSpace(state); len(text) == 0 || string(text) == "null" {
 		state = json.RawMessage("{}")
 	}
-	apply := func(state, patch []byte) ([]byte, error) { return jsonpatch.Apply(state, patch) }
+	apply := jsonpatch.Change
 	if p.Merge {
 		apply = jsonpatch.Merge
 	}
