@@ -25,18 +25,49 @@ const (
 	// maxOperations bounds the operations of a patch that somebody else has written: each may have to
 	// look through the whole document.
 	maxOperations = 1000
-	// maxCopied bounds what these copy and compare, in bytes: a copy of what was copied doubles it.
+	// maxCopied bounds what these copy and compare, in bytes: a copy of what was copied doubles it. It also
+	// bounds the documents that they make larger.
 	maxCopied = 8 << 20
+	// maxNested bounds how deep the documents are that they make deeper.
+	maxNested = 1000
 )
 
 // Change is [Apply] for a patch that somebody else has written. It may have 1,000 operations, which copy
-// and compare at most 8 MiB of the document.
+// and compare at most 8 MiB of the document, and make it at most that large, and 1,000 levels deep.
 func Change(doc, patch []byte) ([]byte, error) {
 	if err := Check(patch); err != nil {
 		return nil, err
 	}
 	left := maxCopied
-	return apply(doc, [][]byte{patch}, &left)
+	changed, err := apply(doc, [][]byte{patch}, &left)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(changed) > max(len(doc), maxCopied):
+		return nil, errLarge
+	case depthOf(changed) > max(depthOf(doc), maxNested):
+		return nil, errDeep
+	}
+	return changed, nil
+}
+
+// depthOf returns how many values are inside of each other in a document.
+func depthOf(doc []byte) (most int) {
+	depth := 0
+	for at := 0; at < len(doc); at++ {
+		switch doc[at] {
+		case '"':
+			if end, _ := endOfString(doc, at); end > 0 {
+				at = end - 1
+			}
+		case '{', '[':
+			depth++
+			most = max(most, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return most
 }
 
 // apply is Apply, as long as there is something left of the bytes that may be copied and compared.
@@ -150,6 +181,8 @@ var (
 	errDiffers = errors.New("the value there is another one")
 	errInside  = errors.New("a value cannot be moved into itself")
 	errCopied  = errors.New("the operations copy and compare more than 8 MiB")
+	errLarge   = errors.New("the document would have more than 8 MiB")
+	errDeep    = errors.New("the document would be more than 1,000 levels deep")
 )
 
 // copyOf returns the text of the value at a path, which counts as copied.

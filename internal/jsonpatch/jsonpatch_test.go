@@ -430,6 +430,30 @@ func TestChangeIsBounded(t *testing.T) {
 		string(got) != `["text",["text"]]` {
 		t.Errorf("one copy gives %s, %v", got, err)
 	}
+	deeper := `{"op":"add","path":"/x","value":{}},{"op":"move","from":"/a","path":"/x/a"},{"op":"move",` +
+		`"from":"/x","path":"/a"},`
+	deep, depths := []byte(`{"a":"]}[{"}`), 0
+	for err := error(nil); err == nil && depths < 5; depths++ {
+		var next []byte
+		next, err = Change(deep, []byte("["+strings.TrimSuffix(strings.Repeat(deeper, 300), ",")+"]"))
+		deep = next
+	}
+	if depths != 4 {
+		t.Errorf("the document was made deeper %d times", depths)
+	}
+	large := `"` + strings.Repeat("x", 5<<20) + `"`
+	if _, err := Change(
+		[]byte(`[`+large+`]`),
+		[]byte(`[{"op":"copy","from":"/0","path":"/-"}]`),
+	); !errors.Is(
+		err,
+		errLarge,
+	) {
+		t.Errorf("a document of 10 MB: %v", err)
+	}
+	if _, err := Change([]byte(`[`+large+`,`+large+`]`), []byte(`[{"op":"remove","path":"/0"}]`)); err != nil {
+		t.Errorf("a document of 10 MB that becomes smaller: %v", err)
+	}
 	var doc, merge strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&doc, `,"a%d":1`, i)
