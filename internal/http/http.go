@@ -247,9 +247,8 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 		bodies:       m.Bodies,
 	}
 	kit := &copilotKit{agents, runs, c.Threads, c.Authorize}
-	return slices.Concat(runs.routes(), (&callAPI{c.Calls, m.Bodies}).routes(), threads.routes(), threads.stateRoutes(),
-		history.routes(),
-		upkeep.routes(), (&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
+	return slices.Concat(runs.routes(), (&callAPI{c.Calls, m.Bodies}).routes(), threads.routes(),
+		threads.stateRoutes(), history.routes(), upkeep.routes(), (&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
 		(&transferAPI{c.Transfer, m.Bodies}).routes(), agents.routes(), console.routes(), kit.routes(),
 		(&copilotKitThreads{kit, threads, c.Upkeep}).routes(), (&aiSDK{kit, threads, c.Now}).routes(),
 		(&tanStack{c.Joins, c.Reloads, out, c.Log}).routes())

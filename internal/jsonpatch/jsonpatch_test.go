@@ -442,13 +442,8 @@ func TestChangeIsBounded(t *testing.T) {
 		t.Errorf("the document was made deeper %d times", depths)
 	}
 	large := `"` + strings.Repeat("x", 5<<20) + `"`
-	if _, err := Change(
-		[]byte(`[`+large+`]`),
-		[]byte(`[{"op":"copy","from":"/0","path":"/-"}]`),
-	); !errors.Is(
-		err,
-		errLarge,
-	) {
+	if _, err := Change([]byte(`[`+large+`]`), []byte(`[{"op":"copy","from":"/0","path":"/-"}]`)); !errors.Is(err,
+		errLarge) {
 		t.Errorf("a document of 10 MB: %v", err)
 	}
 	if _, err := Change([]byte(`[`+large+`,`+large+`]`), []byte(`[{"op":"remove","path":"/0"}]`)); err != nil {
