@@ -34,8 +34,9 @@ const MaxBytes = 256 << 10
 var (
 	// ErrTooLarge means that an activity's content is larger than [MaxBytes].
 	ErrTooLarge = errors.New("the activity is too large")
-	// ErrTooMany means that there are too many activities since the last message of a user.
-	ErrTooMany = errors.New("there are too many activities")
+	// ErrTooMany means that there are too many activities since the last message of a user, or too
+	// many steps: 100 may be open at a time.
+	ErrTooMany = errors.New("there are too many")
 )
 
 // Activity is a message of the history whose content changes while the run goes on.

@@ -279,3 +279,33 @@ func TestSteps(t *testing.T) {
 		sound(t, e.Store, "t")
 	})
 }
+
+// TestTooManySteps: the head names the steps that are open, so there cannot be any number of them.
+func TestTooManySteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var many error
+		open := looptest.Tool("open", holdfast.EffectPure, func(ctx context.Context) (string, error) {
+			for n := range 100 {
+				if _, err := activity.Step(ctx, fmt.Sprint("step ", n)); err != nil {
+					return "", err
+				}
+			}
+			_, again := activity.Step(ctx, "step 7")
+			_, many = activity.Step(ctx, "one more")
+			return "opened", again
+		})
+		e := looptest.Start(t, memstore.New(), nil, holdfast.Agent{
+			Name:  "a",
+			Model: looptest.Say(looptest.Calls("open", `{}`), holdfast.Delta{Text: "done"}),
+			Tools: []holdfast.Tool{open},
+		})
+		events := looptest.Posted(t, e, looptest.RunInput("t", "r1", looptest.UserSays("u1", "go")))
+		looptest.Succeeded(t, events)
+		if !errors.Is(many, activity.ErrTooMany) {
+			t.Errorf("100 steps and one more: %v", many)
+		}
+		if said := acted(events); len(said) != 200 {
+			t.Errorf("%d events of 100 steps", len(said))
+		}
+	})
+}

@@ -2,9 +2,11 @@ package loop
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 )
 
@@ -22,6 +24,9 @@ func (s *steps) begin(ofTool, ofHook func(agui.Event) error, now func() int64) {
 	s.open, s.ofTool, s.ofHook, s.now = map[string]int{}, ofTool, ofHook, now
 }
 
+// maxOpenSteps is how many steps may be open at a time: the head names them.
+const maxOpenSteps = 100
+
 // step implements Step of [activity.Run]: tools and hooks call it on their goroutines. For a
 // tool that outlives its run it returns an error.
 func (s *steps) step(ctx context.Context, name string) (finish func(), err error) {
@@ -32,6 +37,10 @@ func (s *steps) step(ctx context.Context, name string) (finish func(), err error
 		tell = s.ofTool
 	}
 	if s.open[name] == 0 {
+		if len(s.open) >= maxOpenSteps {
+			return nil, fmt.Errorf("begin the step %q: %w: at most %d steps can be open at a time", name,
+				activity.ErrTooMany, maxOpenSteps)
+		}
 		ev := agui.StepStarted{StepName: name}
 		ev.Timestamp = s.now()
 		if err := tell(ev); err != nil {
