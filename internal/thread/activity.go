@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
-
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
 )
 
 // An activity that changes is a message of the history like any other, and each change of it is
@@ -104,15 +103,16 @@ type patchContent struct {
 // NewChange returns the change of an activity's content from before to after, as a patch if
 // that is shorter; false if both say the same.
 func NewChange(of string, before, after json.RawMessage) (ActivityChange, bool) {
-	if sameJSON(before, after) {
+	if jsonpatch.Equal(before, after) {
 		return ActivityChange{}, false
 	}
-	patch, whole := patchOf(before, after), ActivityChange{Of: of, Content: after}
-	if patch == nil || len(patch) >= len(after) {
+	whole := ActivityChange{Of: of, Content: after}
+	patch, err := jsonpatch.Diff(before, after)
+	if err != nil || len(patch) >= len(after) {
 		return whole, true
 	}
 	c := ActivityChange{Of: of, Patch: patch}
-	if made, err := c.Apply(before); err != nil || !sameJSON(made, after) {
+	if made, err := c.Apply(before); err != nil || !jsonpatch.Equal(made, after) {
 		return whole, true
 	}
 	return c, true
@@ -153,26 +153,27 @@ func (c *ActivityChange) Apply(before json.RawMessage) (json.RawMessage, error) 
 	if c.Patch == nil {
 		return c.Content, nil
 	}
-	patch, err := decodedPatch(c.Patch)
-	if err != nil {
-		return nil, err
-	}
-	return patch.Apply(before)
+	return applyAll(before, []ActivityChange{*c})
 }
 
 // errOperation means that a patch has an operation that none of ours has.
 var errOperation = errors.New("the patch has an operation other than add, remove and replace")
 
-// decodedPatch reads a patch. The result of one with a copy in it may be larger than all that it
-// is made of, so these are refused.
-func decodedPatch(data json.RawMessage) (jsonpatch.Patch, error) {
-	patch, err := jsonpatch.DecodePatch(data)
-	for _, o := range patch {
-		if k := o.Kind(); k != "add" && k != "remove" && k != "replace" {
-			return nil, errOperation
+// checkPatch returns an error for a patch that is none of ours. The result of one with a copy in it may
+// be larger than all that it is made of.
+func checkPatch(patch json.RawMessage) error {
+	var operations []struct {
+		Op string `json:"op"`
+	}
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return err
+	}
+	for _, o := range operations {
+		if o.Op != "add" && o.Op != "remove" && o.Op != "replace" {
+			return errOperation
 		}
 	}
-	return patch, err
+	return nil
 }
 
 // ApplyActivityChanges returns the content of an activity after changes. One that cannot be
@@ -197,18 +198,14 @@ func ApplyActivityChanges(content json.RawMessage, changes []ActivityChange) jso
 
 // applyAll applies patches as one, so that the content is read and written once.
 func applyAll(content json.RawMessage, changes []ActivityChange) (json.RawMessage, error) {
-	var all jsonpatch.Patch
+	patches := make([][]byte, len(changes))
 	for i := range changes {
-		patch, err := decodedPatch(changes[i].Patch)
-		if err != nil {
+		if err := checkPatch(changes[i].Patch); err != nil {
 			return nil, err
 		}
-		all = append(all, patch...)
+		patches[i] = changes[i].Patch
 	}
-	if len(all) == 0 {
-		return content, nil
-	}
-	return all.Apply(content)
+	return jsonpatch.Apply(content, patches...)
 }
 
 // changed returns the stored form of an activity after changes, given in theirs.
