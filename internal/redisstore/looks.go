@@ -101,7 +101,31 @@ func (p *peers) look() time.Duration {
 	case doubt:
 		return lookAgain
 	}
-	return pace // after an error, contact is broken, which the connections notice themselves
+	return p.untilTurn(pace) // after an error, contact is broken, which the connections notice themselves
+}
+
+// untilTurn returns how long it is until this process looks again. Each has its place within the pace, by the
+// order of their names and the clock that they share: if all of them looked at the same moment, as they do once
+// one is missed, a death after that would go unnoticed until the next one.
+func (p *peers) untilTurn(pace time.Duration) time.Duration {
+	now := time.Duration(p.clock.Stamp().Time().UnixNano())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, all := 0, 1
+	for name, o := range p.judge.others {
+		switch {
+		case o.gone:
+			continue
+		case name < p.own:
+			before++
+		}
+		all++
+	}
+	d := (pace*time.Duration(before)/time.Duration(all) - now%pace + pace) % pace
+	if d < pace/2 { // it has just looked
+		d += pace
+	}
+	return d
 }
 
 // changedSince reports whether there are not as many as there were, or this process itself is not to
