@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,70 @@ func BenchmarkCommit(b *testing.B) {
 			b.ReportMetric(float64(written)/float64(b.N), "disk-B/op")
 			b.ReportMetric(100*bare.Seconds()/ours.Seconds(), "%bare")
 		})
+	}
+}
+
+// BenchmarkIndex is what the index costs: turns of six commits, with the lists that a run has its thread in,
+// and, as %bare, without any. Both take turns, because a disk is not always as fast.
+func BenchmarkIndex(b *testing.B) {
+	for _, writers := range []int{1, 10} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			s, record := openBench(b), words(120)
+			var with, without time.Duration
+			all := b.N
+			defer func() { b.N = all }()
+			for n, left := 0, all; left > 0; n++ {
+				b.N = min(left, 500)
+				left -= b.N
+				listed := func(w int) func() error { return turns(b, s, fmt.Sprintf("l%d-%d", n, w), record, true) }
+				bare := func(w int) func() error { return turns(b, s, fmt.Sprintf("b%d-%d", n, w), record, false) }
+				with += each(b, writers, listed)
+				without += each(b, writers, bare)
+			}
+			b.ReportMetric(float64(with.Microseconds())/float64(all), "us/turn")
+			b.ReportMetric(100*without.Seconds()/with.Seconds(), "%bare")
+		})
+	}
+}
+
+// turns returns a function that commits what a run of a few words does to a thread, which is in the lists of
+// its run meanwhile, and in one of those that ended afterwards.
+func turns(b *testing.B, s *Store, thread string, record []byte, listed bool) func() error {
+	const tenant, commits = "default", 6
+	state := words(300)
+	runs := []store.Listing{
+		{List: store.List{Name: store.ListRunning, Tenant: tenant, Group: "local"}, At: time.UnixMilli(1)},
+		{List: store.List{Name: store.ListTenantRunning, Tenant: tenant}, At: time.UnixMilli(1)},
+		{List: store.List{Name: store.ListRun, Tenant: tenant, Group: "0123456789abcdef"}, At: time.UnixMilli(1)},
+	}
+	head, n := store.Head{Next: 1}, 0
+	return func() error {
+		for i := range commits {
+			n++
+			c := &store.Commit{
+				Key:       store.ThreadKey{Tenant: tenant, Thread: thread},
+				ID:        fmt.Sprintf("c%015x", n),
+				Expect:    head.Position(),
+				User:      "local",
+				Process:   "p-0123456789abcdef",
+				Fence:     store.Fence{Epoch: 1, Nonce: "0123456789abcdef"},
+				UpdatedAt: time.Now(),
+				Records:   [][]byte{record},
+				State:     state,
+			}
+			switch {
+			case !listed:
+			case i < commits-1:
+				c.Listings = slices.Clone(runs)
+			default:
+				c.Listings = []store.Listing{{List: store.List{Name: store.ListEnded}, At: c.UpdatedAt}}
+			}
+			if err := s.Commit(b.Context(), c); err != nil {
+				return err
+			}
+			head = store.Head{Fence: c.Fence, Next: head.Next + 1, ETag: c.ID}
+		}
+		return nil
 	}
 }
 
