@@ -77,7 +77,7 @@ func (s *Server) wire() (err error) {
 	s.limits, s.circuits, s.heavy = s.limiter(), newCircuits(&s.cfg, s.store), turns.NewHeavy()
 	s.metrics.CircuitsOpen(s.circuits.CountOpen)
 	cfg := s.loopConfig()
-	cfg.Pace = pace.New()
+	cfg.Pace = pace.New(cfg.Random)
 	s.metrics.CallsWaiting(cfg.Pace.Waiting)
 	if s.engine, err = owner.New(cfg); err != nil {
 		return err

@@ -317,7 +317,7 @@ func (t *attempts) report(failed *holdfast.ModelError, next fallback.Decision) {
 	kind := reported(failed)
 	t.r.host.Config.Circuit.Report(m.Circuit, kind, failed.RetryAfter)
 	if kind == failure.Rate || kind == failure.Overloaded {
-		t.r.host.Config.Pace.Refused(m.Circuit, int(t.r.host.Living.Load()), failed.RetryAfter)
+		t.r.host.Config.Pace.Refused(m.Circuit, int(t.r.host.Sharing.Load()), failed.RetryAfter)
 	}
 	t.r.host.Config.Observer.ModelFailed(t.r.place(), observe.ModelFailure{
 		Provider:  m.Provider,

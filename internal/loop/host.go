@@ -28,8 +28,9 @@ type Host struct {
 	// Process names this process among the owners of threads.
 	Process string
 	lease   lease
-	// Living is how many processes live, as they were last counted; 0 before.
-	Living atomic.Int64
+	// Sharing is how many processes share the runs of those that were lost, as far as is known; 0 before
+	// they were counted.
+	Sharing atomic.Int64
 	// slowness is that of the store; nil if nobody asks for it.
 	slowness *journal.Slowness
 
@@ -66,7 +67,7 @@ func NewHost(cfg Config, process string, l lease) *Host {
 		cfg.Circuit = closed{}
 	}
 	if cfg.Pace == nil {
-		cfg.Pace = pace.New()
+		cfg.Pace = pace.New(cfg.Random)
 	}
 	h := &Host{
 		Config:   cfg,

@@ -13,8 +13,8 @@ import (
 // to be asked. Meanwhile the run can be cancelled, and it is left when the server shuts down.
 func (r *run) await(next func() int) error {
 	for r.repeats {
-		circuit, living := r.models[next()].Circuit, int(r.host.Living.Load())
-		p := r.host.Config.Pace.Enter(circuit, living, len(r.models) > 1)
+		circuit, sharing := r.models[next()].Circuit, int(r.host.Sharing.Load())
+		p := r.host.Config.Pace.Enter(circuit, sharing, len(r.models) > 1)
 		if p == nil {
 			return nil
 		}

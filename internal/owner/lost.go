@@ -52,7 +52,9 @@ type losses struct {
 	// looked is when everything was last looked at that lost owners have left.
 	looked clock.Moment
 	// living is how many processes live, as they were last counted; 0 before.
-	living *atomic.Int64
+	living atomic.Int64
+	// sharing is how many of them share what lost owners have left, as far as is known; 0 before.
+	sharing *atomic.Int64
 }
 
 // round is how far this process has come with what an owner has left.
@@ -65,6 +67,8 @@ type round struct {
 	// others has those that were the owner's no more when they were looked at: another process was
 	// faster. They stay in the list for a while, and are not looked at again in each round.
 	others map[store.ThreadKey]bool
+	// left is how many threads were still in the list of the owner when they were last looked at.
+	left int
 }
 
 // note notes which of the threads that were looked at are the owner's no more.
@@ -106,7 +110,7 @@ func (s *losses) lost(ctx context.Context, all bool) (orphans []orphaned, next t
 			return nil, next, err
 		}
 	}
-	s.count(owners)
+	living, left := s.count(owners), 0
 	deaf, before, forgot := s.contact.deaf(), s.of, false
 	s.of = map[string]*round{}
 	for _, o := range owners {
@@ -133,14 +137,24 @@ func (s *losses) lost(ctx context.Context, all bool) (orphans []orphaned, next t
 		if err != nil {
 			return nil, next, err
 		}
+		left += r.left
 		if orphans = append(orphans, found...); !r.over {
 			next = min(next, heirFirst-r.since.Ran())
 		}
 	}
+	s.share(living, left)
 	if all {
 		s.looked = begun
 	}
 	return orphans, next, nil
+}
+
+// share notes how many processes share the work: of many, only as many can have some as there are threads.
+func (s *losses) share(living, left int) {
+	if left > 0 {
+		living = min(living, left)
+	}
+	s.sharing.Store(int64(living))
 }
 
 // leftHere returns the threads of this process that are not here.
@@ -174,11 +188,13 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 	if r.over || last {
 		most = len(order.all)
 	}
+	r.left = 0
 	waits, looked := false, map[store.ThreadKey]bool{}
 	found, err := s.store.Find(ctx, store.Query{
 		List:  store.Owned(owner),
 		Limit: maxOrphans,
 		Only: func(key store.ThreadKey) bool {
+			r.left++
 			if s.here(key) || !r.over && !all && r.others[key] {
 				return false
 			}
@@ -207,17 +223,16 @@ func (s *losses) leftBy(ctx context.Context, owner string, r *round, all, last b
 }
 
 // count counts the processes that live.
-func (s *losses) count(owners []store.Owner) {
+func (s *losses) count(owners []store.Owner) (living int) {
 	if c, can := s.store.(store.Census); can {
-		living, _ := c.Census()
-		s.living.Store(int64(living))
-		return
-	}
-	living := 0
-	for _, o := range owners {
-		if o.Lease.Alive() {
-			living++
+		living, _ = c.Census()
+	} else {
+		for _, o := range owners {
+			if o.Lease.Alive() {
+				living++
+			}
 		}
 	}
 	s.living.Store(int64(living))
+	return living
 }

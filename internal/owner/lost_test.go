@@ -45,7 +45,7 @@ func TestTakenByOthers(t *testing.T) {
 		lease:   time.Minute,
 		contact: newContact(time.Minute),
 		behind:  new(atomic.Bool),
-		living:  new(atomic.Int64),
+		sharing: new(atomic.Int64),
 		here:    func(key store.ThreadKey) bool { return key.Thread == "me" },
 		heirs:   func(context.Context) (*heirs, error) { return order, nil },
 		forget:  func() {},
@@ -69,5 +69,16 @@ func TestTakenByOthers(t *testing.T) {
 	}
 	if db.heads != 2*len(db.lost) {
 		t.Errorf("%d heads are read with a look at everything", db.heads)
+	}
+}
+
+// TestShare: as many processes share what lost owners have left as live, or as there are threads.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ living, left, want int }{{300, 0, 300}, {300, 20, 20}, {10, 1000, 10}} {
+		s := &losses{sharing: new(atomic.Int64)}
+		if s.share(c.living, c.left); s.sharing.Load() != int64(c.want) {
+			t.Errorf("%d processes and %d threads: %d share them, want %d", c.living, c.left, s.sharing.Load(), c.want)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func newSweeper(h *house) *sweeper {
 			behind:  h.behind,
 			heirs:   h.fleet.heirs,
 			forget:  h.fleet.forget,
-			living:  &h.host.Living,
+			sharing: &h.host.Sharing,
 		},
 		log:      h.cfg.Log,
 		ctx:      h.ctx,

@@ -70,7 +70,7 @@ func TestSweepReads(t *testing.T) {
 			here:    func(key store.ThreadKey) bool { return key.Thread == "me" && !left },
 			heirs:   newFleet(db, "me", time.Minute).heirs,
 			forget:  func() {},
-			living:  new(atomic.Int64),
+			sharing: new(atomic.Int64),
 		},
 		ctx:      t.Context(),
 		draining: make(chan struct{}),

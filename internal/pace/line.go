@@ -10,8 +10,9 @@ import (
 // line is where the calls of a circuit wait, the first one first.
 type line struct {
 	places []*Place
-	// rate is how many calls a second are let go, and growth what it is multiplied by after each step.
-	rate, growth float64
+	// rate is how many calls a second are let go, least how few it can become, and growth what it is
+	// multiplied by after each step.
+	rate, least, growth float64
 	// allowance is how many calls may be made now, and most how many that becomes while nobody waits.
 	allowance, most float64
 	// counted is until when the allowance is counted. While that is to come, the provider has asked to
@@ -21,18 +22,24 @@ type line struct {
 	stepped, fell time.Time
 }
 
-// newLine returns a line in which nobody has waited for long. servers is how many share the calls.
-func newLine(now time.Time, servers int) *line {
+// newLine returns a line in which nobody has waited for long. servers is how many share the calls. If they
+// are more than the first calls, chance has a fitting number of them let one go, and spreads the next ones.
+func newLine(now time.Time, servers int, random func() float64) *line {
 	share := 1 / float64(max(servers, 1))
-	most := max(First*share, 1)
-	return &line{
-		rate:      max(firstRate*share, slowest),
+	first, rate := First*share, firstRate*share
+	l := &line{
+		rate:      rate,
+		least:     min(slowest, rate/8),
 		growth:    2,
-		allowance: most,
-		most:      most,
+		allowance: max(first, 1),
+		most:      max(first, 1),
 		counted:   now,
 		stepped:   now,
 	}
+	if first < 1 && random() >= first {
+		l.allowance = random()
+	}
+	return l
 }
 
 // forgotten reports whether the line is so old that what it has found out means nothing any more.
@@ -83,7 +90,7 @@ func (l *line) refused(now time.Time, after time.Duration) (closed bool) {
 	l.advance(now)
 	open := !now.Before(l.counted)
 	if open && now.Sub(l.fell) >= Step {
-		l.rate, l.most, l.fell = max(l.rate/2, slowest), max(l.most/2, 1), now
+		l.rate, l.most, l.fell = max(l.rate/2, l.least), max(l.most/2, 1), now
 		l.growth = careful
 		l.stepped = now
 	}

@@ -22,7 +22,7 @@ const (
 	Step = 250 * time.Millisecond
 	// careful is what the rate is multiplied by once a call was refused.
 	careful = 1.0625
-	// slowest is how many calls a second a server makes at least.
+	// slowest is how many calls a second a server makes at least, unless very many share them.
 	slowest = 1
 	// longest bounds how long a provider can make a line wait.
 	longest = 2 * time.Minute
@@ -34,6 +34,7 @@ const (
 
 // Lines are the lines of a process, one for each circuit. All methods may be called concurrently.
 type Lines struct {
+	random func() float64
 	mu     sync.Mutex
 	all    map[string]*line // by circuit
 	timers map[string]*time.Timer
@@ -50,24 +51,24 @@ type Place struct {
 // another model should ask that one.
 func (p *Place) Turn() <-chan bool { return p.told }
 
-// New returns the lines.
-func New() *Lines {
-	return &Lines{all: map[string]*line{}, timers: map[string]*time.Timer{}}
+// New returns the lines. random returns numbers from 0 up to 1.
+func New(random func() float64) *Lines {
+	return &Lines{random: random, all: map[string]*line{}, timers: map[string]*time.Timer{}}
 }
 
 // of returns the line of a circuit, which so many servers share. The caller holds mu.
 func (ls *Lines) of(circuit string, servers int, now time.Time) *line {
 	l := ls.all[circuit]
 	if l == nil || l.forgotten(now) {
-		l = newLine(now, servers)
+		l = newLine(now, servers, ls.random)
 		ls.all[circuit] = l
 	}
 	return l
 }
 
 // Enter returns a place for a call of the model with that circuit, or nil if it may be made at once.
-// servers is how many there are with this one, as far as is known, and others means that the caller has
-// other models, too.
+// servers is how many make such calls with this one, as far as is known, and others means that the caller
+// has other models, too.
 func (ls *Lines) Enter(circuit string, servers int, others bool) *Place {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -1,6 +1,7 @@
 package pace_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -17,7 +18,10 @@ type server struct {
 }
 
 // servers returns one of so many servers.
-func servers(n int) *server { return &server{pace.New(), n} }
+func servers(n int) *server { return chosen(n, func() float64 { return 0 }) }
+
+// chosen returns one of so many servers, with the luck that random gives it.
+func chosen(n int, random func() float64) *server { return &server{pace.New(random), n} }
 
 // Enter joins a line.
 func (s *server) Enter(circuit string, others bool) *pace.Place {
@@ -66,6 +70,40 @@ func TestFew(t *testing.T) {
 			waits(t, ls, 0)
 		})
 	}
+}
+
+// TestLargeFleet: of more servers than there are first calls, chance picks those that let one go at once, and
+// the others follow one by one, as fast as one server alone would let them go.
+func TestLargeFleet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2)).Float64
+		const n = 500
+		gone, waiting := 0, []*server{}
+		for range n {
+			s := chosen(n, random)
+			if len(enter(s, 1)) == 0 {
+				gone++
+			} else {
+				waiting = append(waiting, s)
+			}
+		}
+		if gone < pace.First*3/4 || gone > pace.First*5/4 {
+			t.Errorf("%d calls are made at once, want %d or so", gone, pace.First)
+		}
+		for step := range 2 {
+			time.Sleep(pace.Step)
+			synctest.Wait()
+			before := len(waiting)
+			waiting = slices.DeleteFunc(waiting, func(s *server) bool { return s.Waiting() == 0 })
+			if most := pace.First << step; before-len(waiting) > most {
+				t.Errorf("%d calls are made in step %d, want at most %d", before-len(waiting), step, most)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		for _, s := range waiting {
+			waits(t, s, 0)
+		}
+	})
 }
 
 // TestRate: while no call is refused, twice as many are let go in each step, in the order in which they
