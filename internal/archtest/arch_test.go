@@ -670,6 +670,12 @@ var rules = map[string]rule{
 		why:       "the bench measures the server as programs embed it, and asks Redis what that costs",
 	},
 	"examples/hello": {ours: []string{"", "server"}, why: "an example may use only what is public"},
+	"examples/dojo": {
+		ours: []string{"server", "web", "examples/dojo/features"},
+		why:  "an example may use only what is public",
+	},
+	"examples/dojo/features": {ours: []string{"", "middleware/permission", "sharedstate"},
+		why: "an agent needs no server"},
 	"examples/quota": {
 		ours: []string{"", "state", "server"},
 		why:  "a user's own middleware is written with the public API",
