@@ -511,7 +511,7 @@ var rules = map[string]rule{
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/openai": {
-		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "model"},
+		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "internal/strictjson", "model"},
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/responses": {
