@@ -490,3 +490,40 @@ func TestSet(t *testing.T) {
 	cancel()
 	<-ran
 }
+
+// asking is a ledger that says when it is asked.
+type asking struct {
+	store.Ledger
+	asked func()
+}
+
+func (a asking) Used(ctx context.Context, tenant string, accounts []string) ([]int64, error) {
+	a.asked()
+	return a.Ledger.Used(ctx, tenant, accounts)
+}
+
+// TestIDsInOrder: only a new thread has an id made, and before anything is waited for, so that the order of
+// the ids is that of the requests.
+func TestIDsInOrder(t *testing.T) {
+	t.Parallel()
+	made, before := 0, 0
+	l := limiter(t, asking{memstore.New(), func() { before = made }}, func(c *quota.Config) {
+		c.PerUser.Threads = 10
+		c.NewID = func(string) string {
+			made++
+			return fmt.Sprint(made)
+		}
+	})
+	for _, c := range []struct {
+		newThread bool
+		want      int
+	}{{false, 0}, {true, 1}, {false, 1}, {true, 2}} {
+		if _, err := l.Admit(t.Context(), alice, c.newThread); err != nil {
+			t.Fatal(err)
+		}
+		if before != c.want || made != c.want {
+			t.Errorf("a new thread: %t; %d ids when the ledger is asked, %d after it, want %d", c.newThread, before,
+				made, c.want)
+		}
+	}
+}

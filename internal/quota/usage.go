@@ -187,11 +187,15 @@ func (a *admission) check(ctx context.Context, newThread bool) (*reached, error)
 				account(resource, removed, s.scope, a.who.User))
 		}
 	}
+	id := ""
+	if newThread { // before anybody is waited for, so that ids are given in the order of requests
+		id = a.NewID("usage")
+	}
 	used, err := a.used(ctx, a.who, names)
 	if err != nil {
 		return nil, err
 	}
-	r := &store.Reservation{Tenant: a.who.Tenant, ID: a.NewID("usage"), Now: a.Now().Time()}
+	r := &store.Reservation{Tenant: a.who.Tenant, ID: id, Now: a.Now().Time()}
 	gone := map[string]int64{}
 	for n, s := range a.limits {
 		at := used[4*n:]

@@ -3,7 +3,9 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-agents/holdfast/internal/storekit"
@@ -53,8 +55,8 @@ func (s *Store) Settle(ctx context.Context, tenant, id string, actual map[string
 		return err
 	}
 	args := []any{s.keys.account(tenant, ""), store.MaxAmount}
-	for account, amount := range actual {
-		args = append(args, url.QueryEscape(account), amount)
+	for _, account := range slices.Sorted(maps.Keys(actual)) { // so that a repeated request is the same
+		args = append(args, url.QueryEscape(account), actual[account])
 	}
 	keys := []string{s.keys.reservation(tenant, id), s.keys.clock(tenant)}
 	if _, err := s.replicas.write(ctx, s.scripts.settle, keys, args...); err != nil {

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/store"
+	"github.com/redis/go-redis/v9"
 )
 
 func reservation(id string, entries ...store.Entry) *store.Reservation {
@@ -143,4 +146,45 @@ func TestLedgerForgottenScripts(t *testing.T) {
 			t.Errorf("%d, %v was used, want %d", used, err, n+1)
 		}
 	}
+}
+
+// TestSettleRepeats: a request to settle is the same each time.
+func TestSettleRepeats(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, "redis://"+miniredis.RunT(t).Addr(), "hf:")
+	sent := &settles{}
+	s.client.(*redis.Client).AddHook(sent)
+	actual := map[string]int64{}
+	for i := range 20 {
+		actual[fmt.Sprintf("account%d", i)] = int64(i)
+	}
+	for range 5 {
+		if err := s.Settle(t.Context(), "acme", "1", actual); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := sent.args[len(sent.args)-1]
+	for _, args := range sent.args[1:] { // the first one may bring the script
+		if args != last {
+			t.Fatalf("two requests:\n%s\n%s", args, last)
+		}
+	}
+}
+
+// settles keeps what commands say.
+type settles struct{ args []string }
+
+func (h *settles) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *settles) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			h.args = append(h.args, fmt.Sprint(cmd.Args()))
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h *settles) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
