@@ -21,7 +21,7 @@ type endedThread struct {
 // not block.
 func (k *Keeper) ArchiveSoon(key store.ThreadKey) {
 	select {
-	case k.finished <- endedThread{key, clock.Now()}:
+	case k.finished <- &endedThread{key, clock.Now()}:
 	default: // too many wait; retention finds the thread later
 	}
 }
@@ -33,7 +33,7 @@ const archivers = 8
 // their runs ended.
 func (k *Keeper) keepArchives() {
 	for {
-		var t endedThread
+		var t *endedThread
 		select {
 		case <-k.ctx.Done():
 			return

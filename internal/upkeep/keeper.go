@@ -87,7 +87,7 @@ type Keeper struct {
 	counting counting
 	lag      lag
 	indexing *indexing.Walk
-	finished chan endedThread // see ArchiveSoon
+	finished chan *endedThread // see ArchiveSoon
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -103,7 +103,7 @@ func New(cfg Config) *Keeper {
 		cfg:      cfg,
 		engine:   cfg.Engine,
 		read:     thread.Reader{Store: cfg.Store},
-		finished: make(chan endedThread, maxFinished),
+		finished: make(chan *endedThread, maxFinished),
 	}
 	if k.cfg.CheckState == nil {
 		k.cfg.CheckState = func(context.Context, string, json.RawMessage) error { return nil }
