@@ -44,14 +44,13 @@ func (e *Engine) Amend(ctx context.Context, t *thread.Thread, a thread.Amendment
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return false, thread.ReadError(t.Key, err)
 		}
-		if !slices.ContainsFunc(items, func(it store.InboxItem) bool { return it.ID == id }) {
-			return e.amended(ctx, t.Key, run, &a)
-		}
-		if now.State != nil && now.State.Waiting != nil {
+		taken := !slices.ContainsFunc(items, func(it store.InboxItem) bool { return it.ID == id })
+		if !taken && now.State != nil && now.State.Waiting != nil {
 			return false, errWaits(t.Key.Thread)
 		}
-		if now.State == nil || !now.State.Running() || now.State.Run() != run {
-			return false, nil
+		runs := now.State != nil && now.State.Running() && now.State.Run() == run
+		if taken || !runs { // a post that was repeated may have put it there again after it was taken
+			return e.amended(ctx, t.Key, run, &a)
 		}
 		select {
 		case <-wake:
