@@ -42,24 +42,19 @@ const freePort = () => new Promise((done) => {
   });
 });
 
-/** What the server is started with, besides its address and its store. */
-const holdfast = (dir) => {
-  writeFileSync(join(dir, 'holdfast.yaml'), config);
-  return ['--config', join(dir, 'holdfast.yaml'), '--demo-journal', join(dir, 'journal')];
-};
-
 /** A server in a folder of its own, on the same port after each restart. */
 class Server {
-  constructor(binary, store, dir, port, args) {
+  constructor(binary, store, dir, port) {
     Object.assign(this, { binary, dir, api: `http://localhost:${port}`, journal: join(dir, 'journal') });
-    this.args = ['--addr', `localhost:${port}`, '--store', store ?? `file:${join(dir, 'data')}`, ...args(dir)];
+    writeFileSync(join(dir, 'holdfast.yaml'), config);
+    this.args = ['--addr', `localhost:${port}`, '--store', store ?? `file:${join(dir, 'data')}`, '--config', join(dir, 'holdfast.yaml'), '--demo-journal', this.journal];
   }
 
   async start() {
-    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
-    if (process.env.VERBOSE) this.process.stderr.pipe(process.stderr, { end: false });
+    const out = process.env.VERBOSE ? 'inherit' : 'ignore';
+    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', out], cwd: this.dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
     await new Promise((done, fail) => {
-      for (const out of [this.process.stdout, this.process.stderr]) out.on('data', (text) => String(text).includes('listening') && done());
+      this.process.stdout.on('data', (text) => String(text).includes('listening') && done());
       this.process.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));
     });
   }
@@ -190,10 +185,9 @@ async function open(browser, frames, complaints) {
  * Runs the checks, each with ({ page, server, pages, openTab, dir, complaints, frames }), and ends the
  * process with 1 if one fails: by itself, by a frame that the official schemas do not
  * know, or by a charge that was made twice. faults is what such a schema says against a frame,
- * for pages that are not sent events of AG-UI. args(dir) is what a server of the page's own is
- * started with, besides its address and its store.
+ * for pages that are not sent events of AG-UI.
  */
-export async function drive({ home, checks, faults = faultsOfEvent, args = holdfast }) {
+export async function drive({ home, checks, faults = faultsOfEvent }) {
   const programs = [process.env.CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean);
   const chromium = programs.find((p) => spawnSync(p, ['--version']).status === 0);
   if (!chromium) {
@@ -204,7 +198,7 @@ export async function drive({ home, checks, faults = faultsOfEvent, args = holdf
   if (!binary) throw new Error('usage: node test/browser.mjs path/to/holdfast [store]');
 
   const dir = mkdtempSync(join(tmpdir(), 'holdfast-page-'));
-  const server = new Server(resolve(binary), store, dir, await freePort(), args);
+  const server = new Server(resolve(binary), store, dir, await freePort());
   const files = spawn(process.execPath, [fileURLToPath(new URL('serve.mjs', import.meta.url)), '0'], { stdio: ['ignore', 'pipe', 'inherit'], cwd: fileURLToPath(home) });
   const pages = await new Promise((done) => { files.stdout.once('data', (line) => done(String(line).trim())); });
   const browser = launch(chromium);

@@ -28,8 +28,7 @@ func publicPackages(t *testing.T) []*code {
 	t.Helper()
 	var public []*code
 	for _, c := range modulePackages(t) {
-		folders := strings.Split(c.name, "/")
-		if !c.again && c.types.Name() != "main" && folders[0] != "examples" && !slices.Contains(folders, "internal") {
+		if !c.again && c.types.Name() != "main" && !slices.Contains(strings.Split(c.name, "/"), "internal") {
 			public = append(public, c)
 		}
 	}

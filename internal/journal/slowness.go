@@ -14,7 +14,6 @@ type Slowness struct {
 	mu     sync.Mutex
 	took   [15]time.Duration // the newest ones, at n and before it
 	n      int
-	slow   int          // how many of them were slow
 	window atomic.Int64 // in ns
 }
 
@@ -32,26 +31,16 @@ const (
 func (s *Slowness) note(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	place := &s.took[s.n%len(s.took)]
-	s.slow += slow(took) - slow(*place)
-	*place = took
+	s.took[s.n%len(s.took)] = took
 	s.n++
-	known := min(s.n, len(s.took))
-	if s.slow < known-known/2 { // as nearly always: the median is not slow, whatever it is
-		s.window.Store(0)
-		return
-	}
 	newest := s.took
-	slices.Sort(newest[:known])
-	s.window.Store(int64(min(windowCommits*newest[known/2], longestWindow)))
-}
-
-// slow returns 1 for a commit that took long.
-func slow(took time.Duration) int {
-	if took > slowCommit {
-		return 1
+	known := newest[:min(s.n, len(newest))]
+	slices.Sort(known)
+	var window time.Duration
+	if median := known[len(known)/2]; median > slowCommit {
+		window = min(windowCommits*median, longestWindow)
 	}
-	return 0
+	s.window.Store(int64(window))
 }
 
 // Window returns how long words wait now.

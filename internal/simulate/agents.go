@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
 	"github.com/holdfast-agents/holdfast/contract"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
 // The agent of every server. It does what the user's message says: the calls of each
@@ -30,6 +31,10 @@ func (s *server) agents() []holdfast.Agent {
 	}
 	for _, name := range toolNames {
 		one.Tools = append(one.Tools, &tool{server: s, name: name})
+	}
+	if s.world.plan.extras.states {
+		one.State = &sharedstate.Options{Schema: stateSchema}
+		one.Tools = append(one.Tools, &tool{server: s, name: "note"}, &tool{server: s, name: "show"})
 	}
 	one.Tools = append(one.Tools, s.contracts()...)
 	return []holdfast.Agent{one, other}
@@ -133,6 +138,10 @@ func (t *tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 		return holdfast.ToolResult{}, errLink
 	}
 	t.server.world.started(t.server, &call)
+	end, err := documented(ctx, &call)
+	if err != nil {
+		return holdfast.ToolResult{}, err
+	}
 	options := []string{failed}
 	if effects[t.name] == holdfast.EffectOnce || effects[t.name] == holdfast.EffectQuery {
 		options = append(options, unsure)
@@ -147,7 +156,7 @@ func (t *tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 		return holdfast.ToolResult{}, fmt.Errorf("no answer: %w", holdfast.ErrOutcomeUnknown)
 	}
 	t.server.world.finished(&call)
-	return holdfast.ToolResult{Text: t.name + " is done"}, nil
+	return holdfast.ToolResult{Text: t.name + doneText}, end()
 }
 
 // query says what became of a call.
@@ -215,5 +224,5 @@ func (w *World) delivered(s *server, call *holdfast.OutsideCall) {
 		w.violated("a finished tool never runs again", "%s %s is handed out after its result", h.tool, h.id)
 	}
 	h.token = call.URL.Reveal()
-	w.facts = append(w.facts, fmt.Sprintf("%s hands out %s %s in %s", s.name, h.tool, h.id, h.thread))
+	w.seen("%s hands out %s %s in %s", s.name, h.tool, h.id, h.thread)
 }

@@ -112,10 +112,11 @@ func (c *client) bring(s *server, n int) {
 const maxAsides = 4
 
 // askAside begins a side run.
-func (w *World) askAside(s *server) {
-	name := fmt.Sprintf("a%d", len(w.asides)+1)
+func (p *schedule) askAside(s *server) {
+	w := p.world
+	name := fmt.Sprintf("a%d", len(p.asides)+1)
 	c := &client{world: w, name: name, thread: aside + name}
-	w.asides = append(w.asides, c)
+	p.asides = append(p.asides, c)
 	in := c.input("do suggest")
 	in.Side = true
 	in.Tools = []agui.Tool{{Name: "suggest", Description: "what to say next"}}

@@ -10,6 +10,7 @@ import (
 // options are the choices while they are gathered.
 type options struct {
 	w    *World
+	play *schedule
 	list []choice
 	// all means that faults count which the world's mood does not have.
 	all bool
@@ -22,9 +23,11 @@ type options struct {
 }
 
 // add adds a choice, unless it is a fault that the world's mood does not have.
-func (o *options) add(name string, weight float64, do func()) {
+func (o *options) add(weight float64, do func(), name ...string) {
 	if weight > 0 || o.all {
-		o.list = append(o.list, choice{name, weight, do})
+		c := choice{weight: weight, do: do}
+		copy(c.parts[:], name)
+		o.list = append(o.list, c)
 	}
 }
 
@@ -56,16 +59,16 @@ func (o *options) seams() {
 			}
 		}
 		if one.linked && link.deaf.Load() { // it is carried out, and the reply has to wait
-			o.add(name+" "+late, weight, func() { o.w.gate.let(one, late) })
+			o.add(weight, func() { o.w.gate.let(one, late) }, name, " ", late)
 			continue
 		}
-		o.add(name, weight, func() { o.w.gate.let(one, goOn) })
+		o.add(weight, func() { o.w.gate.let(one, goOn) }, name)
 		for _, fault := range one.options {
 			factor := 1.0
 			if fault == late && strings.Contains(name, " commit ") {
 				factor = 3
 			}
-			o.add(name+" "+fault, factor*o.mood(fault), func() { o.w.gate.let(one, fault) })
+			o.add(factor*o.mood(fault), func() { o.w.gate.let(one, fault) }, name, " ", fault)
 		}
 	}
 }
@@ -85,9 +88,9 @@ func (o *options) told() {
 		if n.server == nil {
 			weight = 1
 		}
-		o.add(name, weight, func() { o.w.take(n); n.deliver() })
+		o.add(weight, func() { o.w.take(n); n.deliver() }, name)
 		if n.lose != nil {
-			o.add(name+" is lost", o.mood("lose"), func() { o.w.take(n); n.lose() })
+			o.add(o.mood("lose"), func() { o.w.take(n); n.lose() }, name, " is lost")
 		}
 	}
 }
@@ -107,33 +110,33 @@ func (o *options) processes() {
 		}
 		switch {
 		case s.isDead():
-			o.add(s.name+" is started", 0.5+o.mood("restart"), func() { o.restart(s, s.variant) })
-			o.add(s.name+" is started with another revision", 0.1*o.mood("restart"), func() {
+			o.add(0.5+o.mood("restart"), func() { o.restart(s, s.variant) }, s.name, " is started")
+			o.add(0.1*o.mood("restart"), func() {
 				v := s.variant
 				v.revision = map[string]string{"r1": "r2", "r2": "r1"}[v.revision]
 				o.restart(s, v)
-			})
-			o.add(s.name+" is started without the agent", 0.1*o.mood("restart"), func() {
+			}, s.name, " is started with another revision")
+			o.add(0.1*o.mood("restart"), func() {
 				o.restart(s, variant{revision: s.variant.revision, without: true})
-			})
+			}, s.name, " is started without the agent")
 			continue
 		case s.suspended.Load():
 			o.away = true
-			o.add(s.name+" goes on", 1.5, func() { s.suspended.Store(false) })
+			o.add(1.5, func() { s.suspended.Store(false) }, s.name, " goes on")
 		default:
-			o.add(s.name+" is suspended", 0.3*hot*o.mood("suspend"), func() { s.suspended.Store(true) })
+			o.add(0.3*hot*o.mood("suspend"), func() { s.suspended.Store(true) }, s.name, " is suspended")
 		}
 		o.connections(s, hot)
 		if living > 1 || o.mood("restart") > 0 {
-			o.add(s.name+" is killed", 0.1*hot*o.mood("kill"), func() { s.die(true) })
-			o.add(s.name+" is killed unnoticed", 0.05*hot*o.mood("kill"), func() { s.die(false) })
+			o.add(0.1*hot*o.mood("kill"), func() { s.die(true) }, s.name, " is killed")
+			o.add(0.05*hot*o.mood("kill"), func() { s.die(false) }, s.name, " is killed unnoticed")
 		}
 		if !s.stopping && s.ready.Load() {
 			weight := 0.1 * o.mood("stop")
 			if o.busy[s] && o.mood("linger") > 0 {
 				weight *= 10
 			}
-			o.add(s.name+" is told to stop", weight, s.stop)
+			o.add(weight, s.stop, s.name, " is told to stop")
 		}
 	}
 }
@@ -142,13 +145,13 @@ func (o *options) processes() {
 func (o *options) connections(s *server, hot float64) {
 	if s.link.cut.Load() || s.link.deaf.Load() {
 		o.away = true
-		o.add(s.name+" is in touch", 1.5, func() { s.inTouch() })
+		o.add(1.5, func() { s.inTouch() }, s.name, " is in touch")
 	} else {
-		o.add(s.name+" is cut off", 0.2*hot*o.mood("cut"), func() { s.link.cut.Store(true) })
+		o.add(0.2*hot*o.mood("cut"), func() { s.link.cut.Store(true) }, s.name, " is cut off")
 		if s.line != nil {
-			o.add(s.name+"'s connections break", 0.3*hot*o.mood("cut"), s.line.Break)
+			o.add(0.3*hot*o.mood("cut"), s.line.Break, s.name, "'s connections break")
 		}
-		o.add(s.name+" gets no replies", 0.3*hot*o.mood("deaf"), func() { s.link.deaf.Store(true) })
+		o.add(0.3*hot*o.mood("deaf"), func() { s.link.deaf.Store(true) }, s.name, " gets no replies")
 	}
 }
 
@@ -164,8 +167,8 @@ func (o *options) time() {
 		factor *= 3
 	}
 	pass := func(d time.Duration) func() { return func() { time.Sleep(d) } }
-	o.add("5ms pass", 1.5, pass(5*time.Millisecond))
-	o.add("60ms pass", 0.8, pass(60*time.Millisecond))
-	o.add("350ms pass", 0.3*factor, pass(350*time.Millisecond))
-	o.add("1.2s pass", 0.1*factor, pass(1200*time.Millisecond))
+	o.add(1.5, pass(5*time.Millisecond), "5ms pass")
+	o.add(0.8, pass(60*time.Millisecond), "60ms pass")
+	o.add(0.3*factor, pass(350*time.Millisecond), "350ms pass")
+	o.add(0.1*factor, pass(1200*time.Millisecond), "1.2s pass")
 }

@@ -1,15 +1,21 @@
 package simulate
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"strings"
+)
 
 // The chooser draws the next step of all that can happen, or reads it from a script.
 
 // choice is something that can happen next.
 type choice struct {
-	name   string
 	weight float64
 	do     func()
+	parts  [5]string // of its name: most are never read
 }
+
+// name returns its name.
+func (c *choice) name() string { return strings.Join(c.parts[:], "") }
 
 // chooser chooses by a seed, or by a script.
 type chooser struct {
@@ -27,7 +33,7 @@ func (c *chooser) choose(choices []choice) *choice {
 	}
 	next := pick(choices)
 	if next != nil {
-		c.taken = append(c.taken, next.name)
+		c.taken = append(c.taken, next.name())
 	}
 	return next
 }
@@ -38,7 +44,7 @@ func (c *chooser) written(choices []choice) *choice {
 		name := c.script[0]
 		c.script = c.script[1:]
 		for i := range choices {
-			if choices[i].name == name {
+			if choices[i].name() == name {
 				return &choices[i]
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +36,7 @@ type client struct {
 	full    bool // there must be room for its run
 }
 
-func (w *World) newClient(i int) *client {
+func newClient(w *World, i int) *client {
 	c := &client{world: w, name: fmt.Sprintf("c%d", i+1), thread: fmt.Sprintf("t%d", 1+i%w.plan.threads)}
 	if w.plan.legacy[i] {
 		c.dialect = agui.DialectLegacy
@@ -277,6 +278,9 @@ func (c *client) frame(f *agui.Frame) {
 		c.world.violated("both dialects are legal", "%s, as %s sees it: %s, missing %d: %v", c.thread, c.name,
 			describe(f.Data), len(before), err)
 	}
+	if c.world.plan.extras.states {
+		c.shows(f, ev)
+	}
 	switch e := ev.(type) {
 	case agui.RunFinished:
 		c.page.over = true
@@ -359,6 +363,50 @@ func (c *client) began(run string) {
 	if c.last != nil && c.last.RunID == run && len(c.last.Messages) > 0 {
 		if k := c.world.truth.of(c.thread); k.has(c.last.Messages[len(c.last.Messages)-1].ID) {
 			c.world.truth.begun[run] = c.thread
+			c.world.changes.Add(1)
 		}
+	}
+}
+
+// shows takes in what a frame says of a document, and compares the page's with those that are stored at
+// the end of a run. The caller holds the lock.
+func (c *client) shows(f *agui.Frame, ev agui.Event) {
+	at := uint64(0)
+	if f.ID != "" {
+		at = c.page.cursor.Number
+	}
+	if err := c.page.shown.take(at, ev); err != nil {
+		c.world.violated("watchers have what is stored", "%s cannot apply %s: %v", c.name, describe(f.Data), err)
+	}
+	switch ev.(type) {
+	case agui.RunFinished, agui.RunError:
+		k := c.world.truth.of(c.thread)
+		if at+1 != k.position.Next || c.page.of != len(c.world.truth.former[c.thread]) {
+			return // the thread has gone on
+		}
+		if last := c.page.shown.last; last == k.docs.last && last > 0 {
+			c.same("state", c.page.shown.state, k.docs.told)
+		}
+		c.sameActivities(k)
+	}
+}
+
+// sameActivities compares the activities of a page with those that are stored. The caller holds the lock.
+func (c *client) sameActivities(k *known) {
+	if c.world.plan.extras.keepers {
+		return // their content may have been pruned
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.page.shown.shows)) {
+		if one := k.docs.shows[id]; one != nil {
+			c.same("activity "+id, c.page.shown.shows[id], one.content)
+		}
+	}
+}
+
+// same compares a document of a page with the one that is stored. The caller holds the lock.
+func (c *client) same(what string, has, stored json.RawMessage) {
+	if !alike(has, stored) {
+		c.world.violated("watchers have what is stored", "%s has the %s of %s as %s, and it is %s", c.name, what,
+			c.thread, has, stored)
 	}
 }

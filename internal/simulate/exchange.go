@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -24,6 +25,7 @@ type request struct {
 	query        url.Values
 	after        store.Cursor // that it has; zero if it does not say
 	body         any          // nil without one
+	kind         string       // the media type of the body, if it is not JSON
 	result       bool         // wants one object instead of a stream
 }
 
@@ -40,7 +42,7 @@ func (r *request) made(ctx context.Context) *http.Request {
 	target := url.URL{Path: r.path, RawQuery: r.query.Encode()}
 	made := httptest.NewRequestWithContext(ctx, r.method, target.String(), body)
 	if r.body != nil {
-		made.Header.Set("Content-Type", "application/json")
+		made.Header.Set("Content-Type", cmp.Or(r.kind, "application/json"))
 	}
 	if r.result {
 		made.Header.Set("Accept", "application/json")

@@ -99,13 +99,15 @@ func (w *World) goOn() {
 	if w.plan.extras.keepers {
 		return
 	}
-	for _, id := range w.ids() {
-		t, err := thread.Reader{Store: w.base}.Head(context.Background(), keyOf(id))
-		if err != nil {
+	w.mu.Lock()
+	all := w.heads.read(w.base, w.truth.threads, w.changes.Load())
+	w.mu.Unlock()
+	for _, h := range all {
+		if h.err != nil {
 			continue
 		}
-		if s := w.nextFor(t.State); s != nil {
-			s.lookAfter(id)
+		if s := w.nextFor(h.st); s != nil {
+			s.lookAfter(h.id)
 		}
 	}
 }

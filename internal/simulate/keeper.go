@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -34,9 +36,12 @@ func newKeeper(
 			Threads:     keep.Threads,
 			PruneBytes:  keep.PruneBytes,
 		},
-		Log:     slog.New(slog.DiscardHandler),
-		Now:     now,
-		NewID:   id,
+		Log:   slog.New(slog.DiscardHandler),
+		Now:   now,
+		NewID: id,
+		CheckState: func(ctx context.Context, agent string, state json.RawMessage) error {
+			return engine.Agents().CheckState(ctx, agent, state)
+		},
 		Cleaned: func(threads.Cleaned) {},
 		Walked:  func(int) {},
 	})

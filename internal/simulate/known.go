@@ -22,9 +22,11 @@ type truth struct {
 	calls   map[string]*done    // by idempotency key
 	ledger  map[string]*reserved
 	spent   int64             // settled
+	counted bool              // the ledger was asked for something since it was looked at
 	begun   map[string]string // the runs that clients were told of, by id; their threads
 	handed  map[string]*handed
 	titles  map[string]*title // by what they say
+	rewinds map[string]bool   // the threads that somebody has asked to take back, even before they were deleted
 }
 
 // known is what has happened to a thread.
@@ -36,6 +38,7 @@ type known struct {
 	results  map[string]string // the codes of results, by call
 	titled   bool              // somebody has asked for a title
 	rewound  bool              // somebody has asked to go back
+	docs     documents
 }
 
 // message is what is known of a message.
@@ -94,7 +97,7 @@ type reserved struct {
 func (t *truth) init() {
 	t.threads, t.former, t.calls = map[string]*known{}, map[string][]*known{}, map[string]*done{}
 	t.ledger, t.begun = map[string]*reserved{}, map[string]string{}
-	t.handed, t.titles = map[string]*handed{}, map[string]*title{}
+	t.handed, t.titles, t.rewinds = map[string]*handed{}, map[string]*title{}, map[string]bool{}
 }
 
 // of returns what has happened to a thread.
@@ -105,7 +108,9 @@ func (t *truth) of(id string) *known {
 			position: store.Position{Next: 1},
 			messages: map[string]message{},
 			results:  map[string]string{},
+			rewound:  t.rewinds[id],
 		}
+		k.docs.init()
 		t.threads[id] = k
 	}
 	return k

@@ -49,7 +49,10 @@ func call[T any](
 	}
 	verdict, let := l.world.gate.wait(ctx, &waiter{name: name, server: l.server, options: faults, linked: true})
 	if writes && (!let || verdict == dead) { // it may still be under way
-		l.world.astray(name, func() { _, _ = f(context.Background()) })
+		l.world.astray(name, func() {
+			_, _ = f(context.Background())
+			l.world.changes.Add(1)
+		})
 	}
 	switch {
 	case !let:
@@ -60,9 +63,13 @@ func call[T any](
 	}
 	// The request is carried out, whatever becomes of its context.
 	result, err := f(context.WithoutCancel(ctx))
+	if writes {
+		l.world.changes.Add(1)
+	}
 	switch verdict {
 	case twice:
 		_, _ = f(context.WithoutCancel(ctx))
+		l.world.changes.Add(1)
 	case mute:
 		return none, errLink
 	case late:

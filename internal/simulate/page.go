@@ -20,6 +20,7 @@ type page struct {
 	// pending are the calls of the page's own tool that have no results.
 	pending []string
 	seq     agui.Sequencer // after what it has seen
+	shown   shown          // the documents, as it has them
 }
 
 // runResult is what is looked at of one.

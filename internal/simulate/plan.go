@@ -71,6 +71,7 @@ type extras struct {
 	rewinds  bool // users who go back, after which calls are made again, as they ask for
 	forks    bool // users who go on from a thread in another one
 	results  bool // clients that want one result instead of a stream
+	states   bool // the shared state, which tools and users change, and activities
 }
 
 // extrasOf returns the extras of a seed: none for every second one.
@@ -84,6 +85,7 @@ func extrasOf(seed uint64) (x extras) {
 	} {
 		*one = r.IntN(2) == 0
 	}
+	x.states = rand.New(rand.NewPCG(seed, 0x57a7)).IntN(2) == 0
 	return x
 }
 
@@ -110,6 +112,9 @@ func (x extras) tools() []string {
 	}
 	if x.page {
 		names = append(names, "page", "page")
+	}
+	if x.states {
+		names = append(names, "note", "note", "show", "show")
 	}
 	return names
 }

@@ -122,6 +122,7 @@ func (r *remote) counts(ask func() error) error {
 	r.asking++
 	r.mu.Unlock()
 	err := ask()
+	defer r.world.changes.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking--
@@ -237,6 +238,7 @@ func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) f
 func (m *seams) Carried(r fakeredis.Request) {
 	if r.Writes {
 		m.remote.look()
+		m.server.world.changes.Add(1)
 	}
 }
 

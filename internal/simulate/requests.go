@@ -11,16 +11,16 @@ import (
 
 // requests adds what clients can do.
 func (o *options) requests() {
-	for _, c := range append(slices.Clone(o.w.clients), o.w.asides...) {
+	for _, c := range append(slices.Clone(o.play.clients), o.play.asides...) {
 		if c.reads() {
 			weight := 0.3
 			if c.server.isDead() {
 				weight = 0
 			}
-			o.add(c.name+" is cut off", weight, c.leave)
+			o.add(weight, c.leave, c.name, " is cut off")
 		}
 	}
-	for _, c := range o.w.clients {
+	for _, c := range o.play.clients {
 		if slices.Contains(o.w.forks, c.thread) && o.w.lacks(c.thread) {
 			continue // it comes when the fork is made
 		}
@@ -38,6 +38,7 @@ func (o *options) requests() {
 			o.outside(s)
 			o.upkeep(s)
 			o.keeping(s)
+			o.shared(s)
 		}
 	}
 }
@@ -46,7 +47,7 @@ func (o *options) requests() {
 func (o *options) request(c *client, s *server) {
 	at := " at " + s.name
 	if c.page.run != "" && c.page.cursor.Number > 0 && !c.page.over {
-		o.add(c.name+" cancels"+at, 0.1, func() { c.cancel(s) })
+		o.add(0.1, func() { c.cancel(s) }, c.name, " cancels", at)
 	}
 	if c.reads() {
 		return
@@ -59,29 +60,29 @@ func (o *options) request(c *client, s *server) {
 		if c.posts == 0 && slices.Contains(o.w.forks, c.thread) {
 			weight = 20 // it comes late, and little time is left
 		}
-		o.add(c.name+" posts"+at, weight, func() { c.say(s, "") })
+		o.add(weight, func() { c.say(s, "") }, c.name, " posts", at)
 		if o.w.plan.extras.results {
-			o.add(c.name+" posts for a result"+at, 0.5*weight, func() { c.call(s) })
+			o.add(0.5*weight, func() { c.call(s) }, c.name, " posts for a result", at)
 		}
-		o.add(c.name+" posts and cancels"+at, 0.2*weight, func() {
+		o.add(0.2*weight, func() {
 			c.say(s, `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
-		})
+		}, c.name, " posts and cancels", at)
 	}
 	if c.sent < maxRequests && c.posts > 0 {
-		o.add(c.name+" posts nothing"+at, 0.4, func() { c.post(s, c.input("")) })
-		o.add(c.name+" posts again"+at, 0.4, func() { c.post(s, c.last) })
+		o.add(0.4, func() { c.post(s, c.input("")) }, c.name, " posts nothing", at)
+		o.add(0.4, func() { c.post(s, c.last) }, c.name, " posts again", at)
 		if len(c.page.open) > 0 {
-			o.add(c.name+" says yes"+at, 2, func() { c.answer(s, true) })
-			o.add(c.name+" says no"+at, 0.5, func() { c.answer(s, false) })
-			o.add(c.name+" says something else"+at, 0.3, func() { c.differ(s) })
+			o.add(2, func() { c.answer(s, true) }, c.name, " says yes", at)
+			o.add(0.5, func() { c.answer(s, false) }, c.name, " says no", at)
+			o.add(0.3, func() { c.differ(s) }, c.name, " says something else", at)
 		}
 	}
-	o.add(c.name+" attaches"+at, 0.3, func() { c.attach(s) })
+	o.add(0.3, func() { c.attach(s) }, c.name, " attaches", at)
 	if c.page.run != "" && c.page.cursor.Number > 0 {
-		o.add(c.name+" comes back"+at, 1, func() { c.resume(s) })
-		o.add(c.name+" comes back to the thread"+at, 0.4, func() { c.goOn(s) })
+		o.add(1, func() { c.resume(s) }, c.name, " comes back", at)
+		o.add(0.4, func() { c.goOn(s) }, c.name, " comes back to the thread", at)
 		if c.last != nil && c.page.asked == c.last.RunID { // a cursor is sent with the request that it is from
-			o.add(c.name+" comes back with its request"+at, 0.4, func() { c.repost(s) })
+			o.add(0.4, func() { c.repost(s) }, c.name, " comes back with its request", at)
 		}
 	}
 }
@@ -92,10 +93,10 @@ func (o *options) branches(c *client, s *server) {
 		return
 	}
 	at := " at " + s.name
-	o.add(c.name+" has it answered again"+at, 0.3, func() { c.branch(s, users(-1, false)) })
-	o.add(c.name+" edits the last message"+at, 0.3, func() { c.branch(s, users(-1, true)) })
-	o.add(c.name+" edits the first message"+at, 0.3, func() { c.branch(s, users(0, true)) })
-	o.add(c.name+" goes back to another branch"+at, 0.5, func() { c.branch(s, (*client).elsewhere) })
+	o.add(0.3, func() { c.branch(s, users(-1, false)) }, c.name, " has it answered again", at)
+	o.add(0.3, func() { c.branch(s, users(-1, true)) }, c.name, " edits the last message", at)
+	o.add(0.3, func() { c.branch(s, users(0, true)) }, c.name, " edits the first message", at)
+	o.add(0.5, func() { c.branch(s, (*client).elsewhere) }, c.name, " goes back to another branch", at)
 }
 
 // brings adds that a page brings the results of its own tool.
@@ -104,14 +105,14 @@ func (o *options) brings(c *client, s *server) {
 		return
 	}
 	at := " at " + s.name
-	o.add(c.name+" brings its results"+at, 2, func() { c.bring(s, len(c.page.pending)) })
-	o.add(c.name+" brings one result"+at, 1, func() { c.bring(s, 1) })
+	o.add(2, func() { c.bring(s, len(c.page.pending)) }, c.name, " brings its results", at)
+	o.add(1, func() { c.bring(s, 1) }, c.name, " brings one result", at)
 }
 
 // aside adds that a page asks beside its conversation.
 func (o *options) aside(c *client, s *server) {
-	if o.w.plan.extras.asides && len(o.w.asides) < maxAsides {
-		o.add(c.name+" asks aside at "+s.name, 0.3, func() { o.w.askAside(s) })
+	if o.w.plan.extras.asides && len(o.play.asides) < maxAsides {
+		o.add(0.3, func() { o.play.askAside(s) }, c.name, " asks aside at ", s.name)
 	}
 }
 
@@ -133,14 +134,14 @@ func (o *options) outside(s *server) {
 		send := func(result string, fails, byUser bool) func() {
 			return func() { s.finish(h, json.RawMessage(result), fails, byUser) }
 		}
-		o.add("the service finishes "+name, weight, send(`{"by":"it"}`, false, false))
-		o.add("the service finishes otherwise "+name, 0.3*weight, send(`{"by":"another"}`, false, false))
-		o.add("the service fails "+name, 0.2*weight, send(`"it broke"`, true, false))
-		o.add("the service says what does not fit "+name, 0.1*weight, send(`"a text"`, false, false))
-		o.add("the user finishes "+name, 0.3*weight, send(`{"by":"her"}`, false, true))
+		o.add(weight, send(`{"by":"it"}`, false, false), "the service finishes ", name)
+		o.add(0.3*weight, send(`{"by":"another"}`, false, false), "the service finishes otherwise ", name)
+		o.add(0.2*weight, send(`"it broke"`, true, false), "the service fails ", name)
+		o.add(0.1*weight, send(`"a text"`, false, false), "the service says what does not fit ", name)
+		o.add(0.3*weight, send(`{"by":"her"}`, false, true), "the user finishes ", name)
 	}
 	for _, id := range o.w.ids() {
-		o.add("upkeep looks after "+id+" at "+s.name, 0.1, func() { s.lookAfter(id) })
+		o.add(0.1, func() { s.lookAfter(id) }, "upkeep looks after ", id, " at ", s.name)
 	}
 }
 
@@ -151,13 +152,13 @@ func (o *options) upkeep(s *server) {
 	}
 	at := " at " + s.name
 	for _, id := range o.w.ids() {
-		o.add("an operator describes "+id+at, 0.4, func() { s.describe(id) })
-		o.add("an operator looks at "+id+at, 0.2, func() { s.lookAt(id) })
+		o.add(0.4, func() { s.describe(id) }, "an operator describes ", id, at)
+		o.add(0.2, func() { s.lookAt(id) }, "an operator looks at ", id, at)
 	}
-	o.add("an operator calls a tool"+at, 0.1, func() { s.callByHand(`{"n":1}`) })
-	o.add("an operator calls a tool wrongly"+at, 0.05, func() { s.callByHand(`{"n":"one"}`) })
+	o.add(0.1, func() { s.callByHand(`{"n":1}`) }, "an operator calls a tool", at)
+	o.add(0.05, func() { s.callByHand(`{"n":"one"}`) }, "an operator calls a tool wrongly", at)
 	if !s.variant.without {
-		o.add("an operator reloads"+at, 0.3, s.reload)
+		o.add(0.3, s.reload, "an operator reloads", at)
 	}
 }
 

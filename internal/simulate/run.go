@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -21,12 +20,22 @@ type Result struct {
 	Steps []string
 }
 
-// Run plays the schedule of a seed. If script is not nil, its steps are played instead, as
-// far as they are possible. With redis, it goes through the Redis layer. It is called in a bubble of testing/synctest.
-func Run(seed uint64, script []string, redis bool) *Result {
+// Options are the choices of [Run].
+type Options struct {
+	// Script has the steps that are played, as far as they are possible; if it is nil the seed chooses.
+	Script []string
+	// Redis has the schedule go through the Redis layer.
+	Redis bool
+	// Untold means that nobody wants the story. It has the same steps.
+	Untold bool
+}
+
+// Run plays the schedule of a seed. It is called in a bubble of testing/synctest.
+func Run(seed uint64, o Options) *Result {
 	p := planOf(seed)
-	w := &World{plan: p, began: clock.Now(), agents: (*server).agents}
-	if w.base = memstore.New(); redis {
+	w := &World{plan: p, began: clock.Now(), agents: (*server).agents, untold: o.Untold}
+	play := &schedule{world: w}
+	if w.base = memstore.New(); o.Redis {
 		w.redis = newRemote(w)
 		w.base = w.redis.seen
 	}
@@ -36,44 +45,54 @@ func Run(seed uint64, script []string, redis bool) *Result {
 		w.servers = append(w.servers, w.newServer(i, 1, p.variants[i]))
 	}
 	for i := range p.clients {
-		w.clients = append(w.clients, w.newClient(i))
+		play.clients = append(play.clients, newClient(w, i))
 	}
-	c := &chooser{rand: rand.New(rand.NewPCG(seed, 0x5eed)), script: script, scripted: script != nil}
+	c := &chooser{rand: rand.New(rand.NewPCG(seed, 0x5eed)), script: o.Script, scripted: o.Script != nil}
 	for c.scripted || len(c.taken) < p.steps {
-		if !w.step(c) {
+		if !play.step(c) {
 			break
 		}
 	}
-	w.settle()
+	play.settle()
 	w.checkEnd()
 	w.close()
 	return &Result{Violation: w.violation(), Story: w.story, Steps: c.taken}
 }
 
 // step makes one step. It reports false if there is none, or if a promise was broken.
-func (w *World) step(c *chooser) bool {
+func (p *schedule) step(c *chooser) bool {
+	w := p.world
 	time.Sleep(moment)
 	w.rest()
 	w.look()
 	if w.violation() != nil {
 		return false
 	}
-	next := c.choose(w.choices(c.scripted))
+	next := c.choose(p.choices(c.scripted))
 	if next == nil {
 		return false
 	}
-	w.say(fmt.Sprintf("%9.4fs %s", w.began.Ran().Seconds(), next.name))
+	w.sayNow(c.taken[len(c.taken)-1])
 	next.do()
 	return true
 }
 
 // choices returns what can happen next; all of it if a script chooses.
-func (w *World) choices(all bool) []choice {
-	o := &options{w: w, all: all, hot: map[*server]bool{}, busy: map[*server]bool{}}
+func (p *schedule) choices(all bool) []choice {
+	w := p.world
+	o := &options{
+		w:    w,
+		play: p,
+		list: p.list[:0],
+		all:  all,
+		hot:  map[*server]bool{},
+		busy: map[*server]bool{},
+	}
 	o.seams()
 	o.told()
 	o.processes()
 	o.requests()
 	o.time()
+	p.list = o.list
 	return o.list
 }

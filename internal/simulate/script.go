@@ -16,10 +16,12 @@ var effects = map[string]holdfast.Effect{
 	"pay":     holdfast.EffectOnce,
 	"confirm": holdfast.EffectOnce, // a person is asked if a call is in doubt
 	"order":   holdfast.EffectQuery,
-	"leave":   holdfast.EffectOnce, // a person is asked first
+	"leave":   holdfast.EffectOnce,       // a person is asked first
+	"note":    holdfast.EffectIdempotent, // changes the shared state
+	"show":    holdfast.EffectPure,       // shows an activity that changes
 }
 
-// toolNames are the names, in order.
+// toolNames are the names of those that every agent has, in order.
 var toolNames = []string{"look", "save", "pay", "confirm", "order", "leave"}
 
 // count is a state that a middleware keeps. Its version differs from one revision to the next.

@@ -1,13 +1,11 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/threads"
 )
 
@@ -18,7 +16,8 @@ import (
 const within = 30 * time.Second
 
 // settle lets everything go on, without faults, until every thread rests.
-func (w *World) settle() {
+func (p *schedule) settle() {
+	w := p.world
 	if w.violation() != nil {
 		return
 	}
@@ -40,13 +39,14 @@ func (w *World) settle() {
 		w.plan.skews = append(w.plan.skews, 0)
 		w.servers = append(w.servers, w.newServer(len(w.servers), 1, variant{revision: "r1"}))
 	}
-	w.come()
-	w.sayInForks()
+	p.come()
+	p.sayInForks()
+	p.compareShown()
 	if w.plan.seed%4 == 0 {
-		w.fill()
+		p.fill()
 	}
 	for i := 0; i < 60 && keptAgents(w.servers) != "" && w.violation() == nil; i++ { // as in fill
-		w.drain()
+		p.drain()
 		time.Sleep(100 * time.Millisecond)
 	}
 	w.rest()
@@ -54,15 +54,16 @@ func (w *World) settle() {
 }
 
 // come waits until everything has come to an end.
-func (w *World) come() {
+func (p *schedule) come() {
+	w := p.world
 	deadline := time.Now().Add(within)
 	for w.violation() == nil {
-		if w.drain(); w.quiet() {
+		if p.drain(); p.quiet() {
 			return
 		}
 		w.goOn()
 		if time.Now().After(deadline) {
-			w.violate("an accepted run ends", "after %s: %s", within, strings.Join(w.unrest(), "; "))
+			w.violate("an accepted run ends", "after %s: %s", within, strings.Join(p.unrest(), "; "))
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -71,9 +72,10 @@ func (w *World) come() {
 
 // fill begins as many runs as there is room for on a server that has none. Each gets a place,
 // unless a run has kept one.
-func (w *World) fill() {
+func (p *schedule) fill() {
+	w := p.world
 	for range 60 { // those of which it is not known whether they have begun are given up
-		w.drain()
+		p.drain()
 		time.Sleep(100 * time.Millisecond)
 	}
 	for _, s := range w.servers {
@@ -82,37 +84,39 @@ func (w *World) fill() {
 		}
 		for i := range maxRuns {
 			c := &client{world: w, name: fmt.Sprintf("p%d", i+1), thread: fmt.Sprintf("p%d-%s", i+1, s.name)}
-			w.clients = append(w.clients, c)
+			p.clients = append(p.clients, c)
 			c.full = true
 			c.post(s, c.input("do "))
 		}
-		w.come()
+		p.come()
 	}
 }
 
 // sayInForks has somebody go on in each fork, for which there may have been no time: with the run that
 // it has half of, and with a message of their own.
-func (w *World) sayInForks() {
-	for _, c := range w.clients {
+func (p *schedule) sayInForks() {
+	w := p.world
+	for _, c := range p.clients {
 		if !slices.Contains(w.forks, c.thread) || c.posts > 0 || w.lacks(c.thread) || w.violation() != nil {
 			continue
 		}
 		if i := slices.IndexFunc(w.servers, func(s *server) bool { return s.serves() && !s.variant.without }); i >= 0 {
 			c.post(w.servers[i], c.input(""))
-			w.come()
+			p.come()
 			c.say(w.servers[i], `"onBusy":"cancel_and_run","onUnfinished":"abandon","onInterrupted":"decline"`)
-			w.come()
+			p.come()
 		}
 	}
 }
 
 // drain lets go who waits, in order, and tells what is due, until nothing moves.
-func (w *World) drain() {
+func (p *schedule) drain() {
+	w := p.world
 	for w.violation() == nil {
 		time.Sleep(moment)
 		w.rest()
 		if due := w.due(); len(due) > 0 {
-			w.tellStep(due[0].name)
+			w.sayNow(due[0].name)
 			w.take(due[0])
 			due[0].deliver()
 			continue
@@ -121,43 +125,30 @@ func (w *World) drain() {
 		if len(all) == 0 {
 			return
 		}
-		w.tellStep(all[0].name)
+		w.sayNow(all[0].name)
 		w.gate.let(all[0], goOn)
 	}
 }
 
-// tellStep adds a step that nobody has chosen to the story.
-func (w *World) tellStep(name string) {
-	w.say(fmt.Sprintf("%9.4fs %s", w.began.Ran().Seconds(), name))
-}
-
 // quiet reports whether every thread rests, and no stream is open.
-func (w *World) quiet() bool { return len(w.unrest()) == 0 }
+func (p *schedule) quiet() bool { return len(p.unrest()) == 0 }
 
 // unrest says what goes on.
-func (w *World) unrest() (list []string) {
+func (p *schedule) unrest() (list []string) {
+	w := p.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id, k := range w.truth.threads {
-		if k.position.ETag == "" {
-			continue
-		}
-		head, err := w.base.Head(context.Background(), keyOf(id))
-		if err != nil {
-			list = append(list, id+": "+err.Error())
-			continue
-		}
-		st, err := thread.DecodeState(head.State)
+	for _, h := range w.heads.read(w.base, w.truth.threads, w.changes.Load()) {
 		switch {
-		case err != nil:
-			list = append(list, id+": "+err.Error())
-		case st.Status() == threads.StatusRunning:
-			list = append(list, id+" runs at "+head.Process)
-		case w.nextFor(st) != nil:
-			list = append(list, id+" has all that it has waited for")
+		case h.err != nil:
+			list = append(list, h.id+": "+h.err.Error())
+		case h.st.Status() == threads.StatusRunning:
+			list = append(list, h.id+" runs at "+h.process)
+		case w.nextFor(h.st) != nil:
+			list = append(list, h.id+" has all that it has waited for")
 		}
 	}
-	for _, c := range append(slices.Clone(w.clients), w.asides...) {
+	for _, c := range append(slices.Clone(p.clients), p.asides...) {
 		if c.stop != nil && !c.page.over {
 			list = append(list, c.name+" reads")
 		}
@@ -203,5 +194,29 @@ func (w *World) close() {
 				w.gate.let(one, dead)
 			}
 		}
+	}
+}
+
+// compareShown has each client look at its thread as a fresh page, and compares what it is shown with what
+// is stored.
+func (p *schedule) compareShown() {
+	w := p.world
+	if !w.plan.extras.states {
+		return
+	}
+	able := slices.IndexFunc(w.servers, func(s *server) bool { return s.serves() && !s.variant.without })
+	for _, c := range p.clients {
+		if able < 0 || w.lacks(c.thread) || w.violation() != nil {
+			continue
+		}
+		c.page = page{} // unless it is answered, it has nothing
+		c.attach(w.servers[able])
+		p.come()
+		w.mu.Lock()
+		if k := w.truth.of(c.thread); c.page.over {
+			c.same("state", c.page.shown.state, k.docs.state)
+			c.sameActivities(k)
+		}
+		w.mu.Unlock()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,13 +32,13 @@ var (
 const inCI = "1..200"
 
 // play plays a seed in a bubble of its own.
-func play(t *testing.T, seed uint64, script []string) (r *Result) {
+func play(t *testing.T, seed uint64, o Options) (r *Result) {
 	defer func() {
 		if r == nil {
 			fmt.Printf("seed %d does not come to its end (make simulate SEED=%d)\n", seed, seed)
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { r = Run(seed, script, *through) })
+	synctest.Test(t, func(*testing.T) { r = Run(seed, o) })
 	return r
 }
 
@@ -46,7 +47,7 @@ func TestRedis(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {
-			if r := Run(1+seed, nil, true); r.Violation != nil {
+			if r := Run(1+seed, Options{Redis: true}); r.Violation != nil {
 				t.Errorf("%v\n%s", r.Violation, strings.Join(r.Story, "\n"))
 			}
 		})
@@ -58,20 +59,23 @@ func TestSeed(t *testing.T) {
 	if *seed == 0 {
 		t.Skip("no seed is asked for: make simulate SEED=n")
 	}
-	r := play(t, *seed, nil)
+	r := play(t, *seed, Options{Redis: *through})
 	fmt.Println(strings.Join(r.Story, "\n"))
 	if r.Violation == nil {
 		return
 	}
 	t.Errorf("seed %d: %v", *seed, r.Violation)
 	steps := Shrink(r.Steps, func(steps []string) bool {
-		again := play(t, *seed, steps)
+		again := play(t, *seed, Options{Script: steps, Redis: *through, Untold: true})
 		return again.Violation != nil && again.Violation.Promise == r.Violation.Promise
 	})
 	fmt.Printf("\nshortened to %d of %d steps:\n%s\n", len(steps), len(r.Steps),
-		strings.Join(play(t, *seed, steps).Story, "\n"))
+		strings.Join(play(t, *seed, Options{Script: steps, Redis: *through}).Story, "\n"))
 	if *keep != "" {
 		text := fmt.Sprintf("# %v\nseed %d\n%s\n", r.Violation, *seed, strings.Join(steps, "\n"))
+		if *through {
+			text = "redis\n" + text
+		}
 		if err := os.WriteFile(*keep, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +103,7 @@ func bounds(t *testing.T) (first, last uint64, until time.Time) {
 // TestSeeds plays a range of seeds. None may break a promise.
 func TestSeeds(t *testing.T) {
 	first, last, until := bounds(t)
+	debug.SetGCPercent(400) // most of the time would go by with collecting what is little
 	var next, played, steps atomic.Uint64
 	next.Store(first - 1)
 	began := time.Now()
@@ -108,7 +113,7 @@ func TestSeeds(t *testing.T) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
 				for n := next.Add(1); n <= last && (until.IsZero() || time.Now().Before(until)); n = next.Add(1) {
-					r := play(t, n, nil)
+					r := play(t, n, Options{Redis: *through, Untold: *stories == ""})
 					played.Add(1)
 					steps.Add(uint64(len(r.Steps)))
 					if *stories != "" {
@@ -205,10 +210,10 @@ func TestStories(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			seed, steps := readStory(t, file)
-			r := play(t, seed, steps)
-			if !slices.Equal(r.Steps, steps) {
-				t.Errorf("%d of %d steps: %q", len(r.Steps), len(steps), r.Steps)
+			seed, o := readStory(t, file)
+			r := play(t, seed, o)
+			if !slices.Equal(r.Steps, o.Script) {
+				t.Errorf("%d of %d steps: %q", len(r.Steps), len(o.Script), r.Steps)
 			}
 			if r.Violation != nil {
 				t.Errorf("%v\n%s", r.Violation, strings.Join(r.Story, "\n"))
@@ -217,8 +222,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// readStory reads a story: its seed, and its steps.
-func readStory(t *testing.T, file string) (seed uint64, steps []string) {
+// readStory reads a story: its seed, its steps, and whether they go through the Redis layer.
+func readStory(t *testing.T, file string) (seed uint64, o Options) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -230,9 +235,11 @@ func readStory(t *testing.T, file string) (seed uint64, steps []string) {
 			if seed, err = strconv.ParseUint(number, 10, 64); err != nil {
 				t.Fatal(err)
 			}
+		} else if line == "redis" {
+			o.Redis = true
 		} else if line != "" && !strings.HasPrefix(line, "#") {
-			steps = append(steps, line)
+			o.Script = append(o.Script, line)
 		}
 	}
-	return seed, steps
+	return seed, o
 }

@@ -2,9 +2,8 @@ package simulate
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -49,10 +48,15 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 		cursor := store.Cursor{Number: c.Expect.Next + uint64(i), Tag: c.Fence.Tag()}
 		k.records = append(k.records, store.Record{Cursor: cursor, Data: data})
 		w.truth.entitled(k, data)
-		w.facts = append(w.facts, fmt.Sprintf("%s %s %s", c.Key.Thread, cursor, describe(data)))
+		if !w.untold {
+			w.seen("%s %s %s", c.Key.Thread, cursor, describe(data))
+		}
 	}
 	k.position = store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
 	k.process = c.Process
+	if w.plan.extras.states {
+		w.documented(k, c)
+	}
 	return true
 }
 
@@ -78,7 +82,7 @@ func (w *World) resulted(k *known, id, of string, data []byte) {
 func (w *World) started(s *server, call *holdfast.ToolCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.facts = append(w.facts, fmt.Sprintf("%s starts %s %s in %s", s.name, call.Name, call.ID, call.Thread))
+	w.seen("%s starts %s %s in %s", s.name, call.Name, call.ID, call.Thread)
 	if call.Thread == "" {
 		return // it is made by hand
 	}
@@ -201,9 +205,17 @@ func (s *server) counted(next holdfast.ModelCall) holdfast.ModelCall {
 	}
 }
 
+// count has the ledger looked at.
+func (w *World) count() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.truth.counted = true
+}
+
 // reserve makes a reservation.
 func (w *World) reserve(ctx context.Context, base store.Store, r *store.Reservation) error {
 	err := base.Reserve(ctx, r)
+	w.count()
 	if err == nil && r.Entries[0].Account == budget {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -217,6 +229,7 @@ func (w *World) reserve(ctx context.Context, base store.Store, r *store.Reservat
 // settleLedger settles a reservation.
 func (w *World) settleLedger(ctx context.Context, base store.Store, tenant, id string, actual map[string]int64) error {
 	err := base.Settle(ctx, tenant, id, actual)
+	w.count()
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -228,10 +241,20 @@ func (w *World) settleLedger(ctx context.Context, base store.Store, tenant, id s
 	return err
 }
 
-// look checks what must hold whenever the world rests.
+// look checks what must hold whenever the world rests, if the store may have changed since the last look.
 func (w *World) look() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if now := w.changes.Load(); now != w.looked {
+		w.looked = now
+		w.lookAt()
+	}
+}
+
+// lookAtLedger compares the ledger with what was asked of it. The caller holds the lock.
+func (w *World) lookAtLedger() {
+	if !w.redis.counted() {
+		return
+	}
+	w.truth.counted = false
 	used, err := w.base.Used(context.Background(), alice.Tenant, []string{budget})
 	want := w.truth.spent
 	for _, r := range w.truth.ledger {
@@ -239,13 +262,41 @@ func (w *World) look() {
 			want += r.amount
 		}
 	}
-	if w.redis.counted() && (err != nil || used[0] != want) {
+	if err != nil || used[0] != want {
 		w.violated("the ledger adds up", "it has %v, and should have %d (%v)", used, want, err)
 	}
-	for _, run := range slices.Sorted(maps.Keys(w.truth.begun)) {
-		key := keyOf(w.truth.begun[run])
-		if _, err := w.base.Value(context.Background(), key, store.KindRun, run); err != nil {
-			w.violated("nothing acknowledged is lost", "the run %s of %s is", run, key.Thread)
+}
+
+// lookAt checks what must hold whenever the world rests.
+func (w *World) lookAt() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.truth.counted || w.settled.Load() {
+		w.lookAtLedger()
+	}
+	begun := map[string][]string{} // runs by thread
+	for run, id := range w.truth.begun {
+		begun[id] = append(begun[id], run)
+	}
+	for id, runs := range begun {
+		found, err := w.base.ValuesOf(context.Background(), keyOf(id), store.KindRun, runs)
+		if err == nil && len(found) == len(runs) {
+			continue
 		}
+		for _, run := range runs {
+			if !slices.ContainsFunc(found, func(v store.Value) bool { return v.ID == run }) {
+				w.violated("nothing acknowledged is lost", "the run %s of %s is (%v)", run, id, err)
+			}
+		}
+	}
+}
+
+// documented takes in what a commit makes of a thread's documents. The caller holds the lock.
+func (w *World) documented(k *known, c *store.Commit) {
+	k.docs.rewound = k.rewound
+	for _, v := range k.docs.take(c, func(version string) (json.RawMessage, error) {
+		return thread.Reader{Store: w.base}.Shared(context.Background(), c.Key, version)
+	}) {
+		w.violated(v.Promise, "%s: %s", c.Key.Thread, v.Detail)
 	}
 }

@@ -34,6 +34,7 @@ func (s *server) web() http.Handler {
 		History:      s.keeper,
 		Upkeep:       s.keeper,
 		Titles:       upkeep.Titles{Keeper: s.keeper},
+		States:       upkeep.States{Keeper: s.keeper},
 		Statuses:     upkeep.Mine{Keeper: s.keeper},
 		Calls:        calls{s.engine},
 		Ready:        s.engine.Ready,

@@ -31,10 +31,8 @@ type World struct {
 	began   clock.Moment
 	servers []*server
 	ended   sync.WaitGroup // the goroutines of servers that were killed
-	clients []*client
-	asides  []*client // of side runs
-	forks   []string  // the threads that were begun from others
-	tasks   int       // how many requests there were that are no client's
+	forks   []string       // the threads that were begun from others
+	tasks   int            // how many requests there were that are no client's
 
 	mu      sync.Mutex
 	truth   truth
@@ -44,7 +42,11 @@ type World struct {
 	facts   []string // seen since the last step
 	broken  []Violation
 	story   []string
-	settled atomic.Bool // no more faults
+	settled atomic.Bool  // no more faults
+	untold  bool         // nobody wants the story
+	changes atomic.Int64 // how often the store may have changed
+	looked  int64        // the changes that look has seen
+	heads   heads
 }
 
 // ids returns the threads that may be there.
@@ -94,13 +96,31 @@ func (w *World) rest() {
 }
 
 // say adds a line to the story.
-func (w *World) say(line string) { w.story = append(w.story, line) }
+func (w *World) say(line string) {
+	if !w.untold {
+		w.story = append(w.story, line)
+	}
+}
+
+// sayNow adds a line with the time to the story.
+func (w *World) sayNow(line string) {
+	if !w.untold {
+		w.story = append(w.story, fmt.Sprintf("%9.4fs %s", w.began.Ran().Seconds(), line))
+	}
+}
 
 // fact notes what was seen.
 func (w *World) fact(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.facts = append(w.facts, fmt.Sprintf(format, args...))
+	w.seen(format, args...)
+}
+
+// seen is fact for a caller that holds the lock.
+func (w *World) seen(format string, args ...any) {
+	if !w.untold {
+		w.facts = append(w.facts, fmt.Sprintf(format, args...))
+	}
 }
 
 // violate notes that a promise was broken. The caller holds no lock.
@@ -219,7 +239,7 @@ func (w *World) delete(ctx context.Context, key store.ThreadKey, at store.Positi
 	err := w.base.Delete(ctx, key, at)
 	if err == nil {
 		w.truth.delete(key.Thread, at)
-		w.facts = append(w.facts, key.Thread+" is deleted")
+		w.seen("%s is deleted", key.Thread)
 	}
 	return err
 }

@@ -1,97 +1,19 @@
-// Package fakeredis is a Redis in memory, and the way to it: what one server sends arrives, is carried
-// out and is answered when somebody says so, and connections break when somebody says so. It is
-// for simulations, in which no goroutine may wait for a real network.
 package fakeredis
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"math"
 	"net"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
-	"github.com/redis/go-redis/v9"
+	"github.com/alicebob/miniredis/v2/server"
 )
 
-// Redis is the Redis.
-type Redis struct{ mini *miniredis.Miniredis }
-
-// quiet has the client not write that connections break, which they do all the time.
-var quiet = sync.OnceFunc(func() { redis.SetLogger(connection.Log{Log: slog.New(slog.DiscardHandler)}) })
-
-// New returns an empty one. Its clock is that of the process, and its keys expire by it.
-func New() *Redis {
-	quiet()
-	r := &Redis{miniredis.NewMiniRedis()}
-	r.mini.ClockTTL(true)
-	r.mini.Seed(1)
-	return r
-}
-
-// Close ends it. All connections must have been closed.
-func (r *Redis) Close() { r.mini.Close() }
-
-// Client returns a client whose connections are made by a line; without one, of connections on
-// which nothing happens.
-func (r *Redis) Client(l *Line) *redis.Client {
-	dial := func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() }
-	if l != nil {
-		dial = l.dial
-	}
-	client := redis.NewClient(&redis.Options{
-		Addr:                  "127.0.0.1:6379", // nobody is asked for a name
-		Protocol:              2,
-		PoolSize:              32,
-		ContextTimeoutEnabled: true,
-		DisableIdentity:       true,
-		Dialer:                dial,
-		// The client of subscriptions keeps a lock while it connects, so it must not sleep then.
-		DialerRetries: 1,
-		// Always the same, since a seed has one story.
-		MinRetryBackoff: pause,
-		MaxRetryBackoff: pause,
-	})
-	if l != nil {
-		client.AddHook(order{l.seams.Turn})
-	}
-	return client
-}
-
-// pause is how long a client waits before it repeats a command whose connection broke.
-const pause = 8 * time.Millisecond
-
-// play carries a request out without the connection that it came from.
-func (r *Redis) play(request []value) {
-	c, err := r.mini.Dial()
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	go func() { _ = write(c, request) }()
-	from := bufio.NewReader(c)
-	for range request {
-		if _, err := readValue(from); err != nil {
-			return
-		}
-	}
-}
-
-// write writes values.
-func write(c net.Conn, values []value) error {
-	var raw []byte
-	for _, v := range values {
-		raw = append(raw, v.raw...)
-	}
-	_, err := c.Write(raw)
-	return err
-}
+// The way of a server to Redis, and what may become of what is sent on it.
 
 // Verdict is what becomes of a request.
 type Verdict int
@@ -148,27 +70,15 @@ func (l *Line) dial(context.Context, string, string) (net.Conn, error) {
 	if l.down || l.frozen || !l.seams.Reachable() {
 		return nil, errRefused
 	}
-	far, err := l.redis.mini.Dial()
-	if err != nil {
-		return nil, err
-	}
-	client, near := net.Pipe()
-	c := &conn{
-		line:     l,
-		near:     near,
-		far:      far,
-		requests: newQueue(),
-		heard:    newQueue(),
-		out:      newQueue(),
-	}
+	c := &conn{line: l, requests: newQueue(), told: newQueue()}
+	c.client = newEnd(func(batch []value) { c.requests.put(batch...) }, func() { c.end(false) })
+	c.peer = peerOf(writer(c.says))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	l.dialed++
 	c.number = l.dialed
 	l.conns[c] = true
-	for _, part := range []func(){c.read, c.work, c.hear, c.send} {
-		l.open.Go(part)
-	}
-	return client, nil
+	l.open.Go(c.work)
+	return c.client, nil
 }
 
 // Break breaks all connections, one right after the other: clients repeat what they have asked after the
@@ -207,92 +117,85 @@ func (l *Line) Close() {
 	l.open.Wait()
 }
 
+// all returns the connections, in an order that does not hang on which of several a client has taken: those
+// on which somebody waits come first, by what that is.
 func (l *Line) all() (all []*conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *conn) int { return cmp.Compare(a.number, b.number) })
+	busy := func(c *conn) int { return min(1, len(c.what)) }
+	slices.SortFunc(all, func(a, b *conn) int {
+		return cmp.Or(cmp.Compare(busy(b), busy(a)), cmp.Compare(a.what, b.what), cmp.Compare(a.number, b.number))
+	})
 	return all
 }
 
-func (l *Line) isFrozen() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.frozen
-}
-
-// conn is a connection: near is its end at the server, far that at Redis.
+// conn is a connection.
 type conn struct {
-	line      *Line
-	number    int // of those that there were
-	near, far net.Conn
-	ctx       context.Context
-	cancel    context.CancelFunc
-	requests  *queue // that the server has sent
-	heard     *queue // what Redis has answered or told
-	out       *queue // what arrives at the server
+	line     *Line
+	number   int // of those that there were
+	client   *end
+	peer     *server.Peer // its end at Redis
+	ctx      context.Context
+	cancel   context.CancelFunc
+	requests *queue // that the server has sent
+	told     *queue // what Redis has told a subscriber
+	what     string // is under way on it; line.mu guards it
+
+	mu      sync.Mutex
+	listens bool   // it is subscribed
+	replies []byte // what Redis has said, unless it is subscribed; then it is a part of a value
 }
 
 // end breaks the connection. One of a server that has vanished only does so by force.
 func (c *conn) end(force bool) {
-	_ = c.near.Close()
-	if !force && c.line.isFrozen() {
+	c.client.hangUp()
+	l := c.line
+	l.mu.Lock()
+	if !force && l.frozen || !l.conns[c] {
+		l.mu.Unlock()
 		return
 	}
+	delete(l.conns, c)
+	l.mu.Unlock()
 	c.cancel()
-	_ = c.far.Close()
+	c.mu.Lock()
+	listens := c.listens
+	c.mu.Unlock()
+	if listens {
+		l.redis.leave(c.peer)
+	}
+}
+
+// says takes what Redis says.
+func (c *conn) says(b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replies = append(c.replies, b...)
+	if c.listens {
+		var told []value
+		told, c.replies, _ = valuesOf(c.replies) // Redis writes what can be read
+		c.replies = slices.Clip(c.replies)
+		c.told.put(told...)
+	}
+}
+
+// answer takes what Redis has said.
+func (c *conn) answer() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	said := c.replies
+	c.replies = nil
+	return said
+}
+
+// carries notes what is under way on the connection; empty for nothing.
+func (c *conn) carries(what string) {
 	c.line.mu.Lock()
 	defer c.line.mu.Unlock()
-	delete(c.line.conns, c)
-}
-
-// read takes what the server sends, so that it never waits for that.
-func (c *conn) read() {
-	defer c.end(false)
-	r := bufio.NewReaderSize(c.near, maxFlush)
-	for {
-		var batch []value
-		for len(batch) == 0 || r.Buffered() > 0 { // what was sent together stays together
-			v, err := readValue(r)
-			if err != nil {
-				return
-			}
-			batch = append(batch, v)
-		}
-		c.requests.put(batch...)
-	}
-}
-
-// maxFlush is more than a client writes at once.
-const maxFlush = 64 << 10
-
-// hear takes what Redis sends, so that it never waits for that.
-func (c *conn) hear() {
-	defer c.end(true)
-	r := bufio.NewReader(c.far)
-	for {
-		v, err := readValue(r)
-		if err != nil {
-			return
-		}
-		c.heard.put(v)
-	}
-}
-
-// send writes what arrives at the server.
-func (c *conn) send() {
-	for {
-		values := c.out.take(c.ctx, math.MaxInt)
-		if values == nil {
-			return
-		}
-		if write(c.near, values) != nil {
-			c.end(false)
-			return
-		}
-	}
+	c.what = what
 }
 
 // work carries out what the server sends.
@@ -303,69 +206,56 @@ func (c *conn) work() {
 			c.end(false)
 			return
 		}
-		if c.subscribed(batch) {
+		if c.listens { // which only this goroutine changes
 			c.tell()
 			return
 		}
 	}
 }
 
-// subscribed reports whether a request subscribes the connection.
-func (c *conn) subscribed(batch []value) bool {
-	for _, v := range batch {
-		if len(v.parts) > 0 && isSubscription(v.parts[0]) {
-			return true
-		}
-	}
-	return false
-}
-
 // carry carries requests out. It reports false if the connection breaks.
 func (c *conn) carry(batch []value) bool {
-	if c.subscribed(batch) {
-		return write(c.far, batch) == nil
+	r, seams := requestOf(batch), c.line.seams
+	switch {
+	case subscribes(batch):
+		c.mu.Lock()
+		c.listens = true
+		c.mu.Unlock()
+		c.carries(r.Detail)
+		c.subscribe(batch, r)
+		return true
+	case r.greets:
+		c.line.redis.carry(c.peer, batch)
+		c.client.put(c.answer())
+		return true
 	}
-	r := requestOf(batch)
-	if r.greets {
-		return c.greet(batch)
-	}
-	seams := c.line.seams
+	c.carries(r.Name + " " + r.Detail)
+	defer c.carries("")
 	verdict := seams.Request(c.ctx, r, func() {
 		c.line.redis.play(batch)
 		seams.Carried(r)
 	})
-	if verdict == Lose || write(c.far, batch) != nil {
+	if verdict == Lose || c.ctx.Err() != nil {
 		return false
 	}
-	replies := c.replies(len(batch))
+	c.line.redis.carry(c.peer, batch)
+	said := c.answer()
 	seams.Carried(r)
-	if replies == nil || verdict == Mute || verdict == Late && !seams.Reply(c.ctx, r) {
+	if verdict == Mute || verdict == Late && !seams.Reply(c.ctx, r) {
 		return false
 	}
-	c.out.put(replies...)
+	c.client.put(said)
 	return true
 }
 
-// replies waits for so many; nil if the connection breaks.
-func (c *conn) replies(n int) (replies []value) {
-	for len(replies) < n {
-		some := c.heard.take(c.ctx, n-len(replies))
-		if some == nil {
-			return nil
-		}
-		replies = append(replies, some...)
+// subscribe carries out what a subscriber sends. Nobody decides about that, so it only has its turn.
+func (c *conn) subscribe(batch []value, r Request) {
+	if c.line.seams.Turn(c.ctx, r.Name, r.Detail); c.ctx.Err() != nil {
+		return
 	}
-	return replies
-}
-
-// greet is carry for what greets Redis.
-func (c *conn) greet(batch []value) bool {
-	if write(c.far, batch) != nil {
-		return false
+	if c.line.redis.carry(c.peer, batch); c.ctx.Err() != nil { // it has ended meanwhile
+		c.line.redis.leave(c.peer)
 	}
-	replies := c.replies(len(batch))
-	c.out.put(replies...)
-	return replies != nil
 }
 
 // tell passes on what Redis tells a subscriber, and what that sends.
@@ -373,14 +263,15 @@ func (c *conn) tell() {
 	c.line.open.Go(func() {
 		for {
 			batch := c.requests.take(c.ctx, math.MaxInt)
-			if batch == nil || write(c.far, batch) != nil {
+			if batch == nil {
 				c.end(false)
 				return
 			}
+			c.subscribe(batch, requestOf(batch))
 		}
 	})
 	for {
-		told := c.heard.take(c.ctx, 1)
+		told := c.told.take(c.ctx, 1)
 		if told == nil {
 			return
 		}
@@ -388,6 +279,6 @@ func (c *conn) tell() {
 			c.end(false)
 			return
 		}
-		c.out.put(told...)
+		c.client.put(told[0].raw)
 	}
 }

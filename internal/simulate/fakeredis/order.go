@@ -3,6 +3,8 @@ package fakeredis
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,7 +23,7 @@ func (o order) DialHook(next redis.DialHook) redis.DialHook { return next }
 // ProcessHook implements [redis.Hook].
 func (o order) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		o.turn(ctx, cmd.Name(), detailOf(cmd))
+		o.wait(ctx, cmd)
 		return next(ctx, cmd)
 	}
 }
@@ -29,11 +31,19 @@ func (o order) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook implements [redis.Hook].
 func (o order) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if len(cmds) > 0 {
-			o.turn(ctx, cmds[0].Name(), detailOf(cmds...))
-		}
+		o.wait(ctx, cmds...)
 		return next(ctx, cmds)
 	}
+}
+
+// wait waits for the turn of commands. A greeting has none: the client of subscriptions keeps a lock until
+// it is answered, and virtual time stands still for those who wait for that.
+func (o order) wait(ctx context.Context, cmds ...redis.Cmder) {
+	greets := func(cmd redis.Cmder) bool { return greetings[strings.ToUpper(cmd.Name())] }
+	if !slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return !greets(cmd) }) {
+		return
+	}
+	o.turn(ctx, cmds[0].Name(), detailOf(cmds...))
 }
 
 // detailOf returns all that commands say.

@@ -121,9 +121,9 @@ func nameOf(command string, parts []string) (name string, commits bool) {
 				return "commit " + thread, true
 			}
 		}
-		return name + "-" + of + " " + thread, false
+		return strings.TrimSpace(name + "-" + of + " " + thread), false
 	}
-	return name + " " + key, false
+	return strings.TrimSpace(name + " " + key), false
 }
 
 // threadOf returns the thread of a key, and which of its keys it is.
