@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills dojo screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -153,6 +153,11 @@ survives: installed tested ## cut the connection, reload the page and kill the s
 
 kills: installed tested ## kill the server at PLACES places of an answer with tools and approvals on each stock client's page, on STORES; prints a table in docs/frontends.md (needs Node, Chromium, redis-server)
 	STORES="$(STORES)" PLACES=$(PLACES) TEST=../browser/kills.mjs scripts/pages.sh bin/holdfast-tested vanilla copilotkit ai-sdk assistant-ui
+
+HARMS ?= 3
+dojo: installed ## go through the features of the AG-UI dojo with the official client, and on their page with a reload and a kill at HARMS places of each, on STORES; prints how many frames were right (needs Node, Chromium, redis-server)
+	go build -ldflags='-s -w' -o bin/dojo-tested ./examples/dojo
+	STORES="$(STORES)" HARMS=$(HARMS) TEST=test/dojo.mjs scripts/pages.sh bin/dojo-tested dojo
 
 screenshot: ## make the pictures of Studio in docs/images
 	scripts/screenshot.sh

@@ -12,7 +12,7 @@ import (
 // examples, which are compiled and run by their own tests.
 func TestProgramOnThePages(t *testing.T) {
 	var examples strings.Builder
-	for _, pattern := range []string{"examples/*/*.go", "examples/program/*/*.go", "examples/program/*/*.yaml"} {
+	for _, pattern := range []string{"examples/*/*.go", "examples/*/*/*.go", "examples/program/*/*.yaml"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, names, err)
@@ -27,7 +27,8 @@ func TestProgramOnThePages(t *testing.T) {
 	}
 	block, onlyGo := regexp.MustCompile("(?ms)^```(?:go|yaml)\n(.*?)^```$"),
 		regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
-	for _, page := range []string{"docs/embedding.md", "docs/extending.md", "docs/mcp.md", "docs/tools.md"} {
+	for _, page := range []string{"docs/dojo.md", "docs/embedding.md", "docs/extending.md", "docs/mcp.md",
+		"docs/tools.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
 		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files internal/command has a test
 			blocks = onlyGo.FindAllStringSubmatch(readFile(t, page), -1)

@@ -25,9 +25,11 @@ if [ ${#pages[@]} -eq 0 ]; then
 		pages+=("$(basename "$(dirname "$(dirname "$test")")")")
 	done
 fi
+# The folder with the packages of a page. The dojo has those of another one.
+packages() { if [ -f "examples/$1/package-lock.json" ]; then echo "$1"; else echo copilotkit; fi; }
 ready=()
 for page in "${pages[@]}"; do
-	if [ -d "examples/$page/node_modules" ]; then
+	if [ -d "examples/$(packages "$page")/node_modules" ]; then
 		npm --prefix "examples/$page" run --silent build
 		ready+=("$page")
 	else

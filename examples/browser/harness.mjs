@@ -42,19 +42,24 @@ const freePort = () => new Promise((done) => {
   });
 });
 
+/** What the server is started with, besides its address and its store. */
+const holdfast = (dir) => {
+  writeFileSync(join(dir, 'holdfast.yaml'), config);
+  return ['--config', join(dir, 'holdfast.yaml'), '--demo-journal', join(dir, 'journal')];
+};
+
 /** A server in a folder of its own, on the same port after each restart. */
 class Server {
-  constructor(binary, store, dir, port) {
+  constructor(binary, store, dir, port, args) {
     Object.assign(this, { binary, dir, api: `http://localhost:${port}`, journal: join(dir, 'journal') });
-    writeFileSync(join(dir, 'holdfast.yaml'), config);
-    this.args = ['--addr', `localhost:${port}`, '--store', store ?? `file:${join(dir, 'data')}`, '--config', join(dir, 'holdfast.yaml'), '--demo-journal', this.journal];
+    this.args = ['--addr', `localhost:${port}`, '--store', store ?? `file:${join(dir, 'data')}`, ...args(dir)];
   }
 
   async start() {
-    const out = process.env.VERBOSE ? 'inherit' : 'ignore';
-    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', out], cwd: this.dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
+    this.process = spawn(this.binary, this.args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: this.dir, env: { ...process.env, HOLDFAST_DEMO_KILL: 'false' } });
+    if (process.env.VERBOSE) this.process.stderr.pipe(process.stderr, { end: false });
     await new Promise((done, fail) => {
-      this.process.stdout.on('data', (text) => String(text).includes('listening') && done());
+      for (const out of [this.process.stdout, this.process.stderr]) out.on('data', (text) => String(text).includes('listening') && done());
       this.process.on('exit', (code) => fail(new Error(`the server ended with ${code}`)));
     });
   }
@@ -185,9 +190,10 @@ async function open(browser, frames, complaints) {
  * Runs the checks, each with ({ page, server, pages, openTab, dir, complaints, frames }), and ends the
  * process with 1 if one fails: by itself, by a frame that the official schemas do not
  * know, or by a charge that was made twice. faults is what such a schema says against a frame,
- * for pages that are not sent events of AG-UI.
+ * for pages that are not sent events of AG-UI. args(dir) is what a server of the page's own is
+ * started with, besides its address and its store.
  */
-export async function drive({ home, checks, faults = faultsOfEvent }) {
+export async function drive({ home, checks, faults = faultsOfEvent, args = holdfast }) {
   const programs = [process.env.CHROMIUM, 'chromium', 'chromium-browser', 'google-chrome'].filter(Boolean);
   const chromium = programs.find((p) => spawnSync(p, ['--version']).status === 0);
   if (!chromium) {
@@ -198,7 +204,7 @@ export async function drive({ home, checks, faults = faultsOfEvent }) {
   if (!binary) throw new Error('usage: node test/browser.mjs path/to/holdfast [store]');
 
   const dir = mkdtempSync(join(tmpdir(), 'holdfast-page-'));
-  const server = new Server(resolve(binary), store, dir, await freePort());
+  const server = new Server(resolve(binary), store, dir, await freePort(), args);
   const files = spawn(process.execPath, [fileURLToPath(new URL('serve.mjs', import.meta.url)), '0'], { stdio: ['ignore', 'pipe', 'inherit'], cwd: fileURLToPath(home) });
   const pages = await new Promise((done) => { files.stdout.once('data', (line) => done(String(line).trim())); });
   const browser = launch(chromium);

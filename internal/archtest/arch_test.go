@@ -435,9 +435,14 @@ var rules = map[string]rule{
 			"internal/storekit",
 			"internal/frame",
 			"internal/redisstore/connection",
+			"internal/redisstore/direct",
 		},
 		libraries: []string{"github.com/redis/go-redis"},
 		why:       "a store never parses what it stores",
+	},
+	"internal/redisstore/direct": {
+		libraries: []string{"github.com/redis/go-redis"},
+		why:       "direct calls scripts that it is given; it knows neither keys nor scripts",
 	},
 	"internal/redisstore/connection": {
 		ours:      []string{"store"},
@@ -511,7 +516,7 @@ var rules = map[string]rule{
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/openai": {
-		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "model"},
+		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "internal/strictjson", "model"},
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/responses": {
@@ -670,6 +675,12 @@ var rules = map[string]rule{
 		why:       "the bench measures the server as programs embed it, and asks Redis what that costs",
 	},
 	"examples/hello": {ours: []string{"", "server"}, why: "an example may use only what is public"},
+	"examples/dojo": {
+		ours: []string{"server", "web", "examples/dojo/features"},
+		why:  "an example may use only what is public",
+	},
+	"examples/dojo/features": {ours: []string{"", "middleware/permission", "sharedstate"},
+		why: "an agent needs no server"},
 	"examples/quota": {
 		ours: []string{"", "state", "server"},
 		why:  "a user's own middleware is written with the public API",

@@ -41,6 +41,8 @@ var proofs = []struct {
 		language: "json text",
 		why:      "notices, questions and texts for models; the middleware's own tests have them",
 	},
+	{page: "docs/dojo.md", language: "go", test: "holdfast.TestProgramOnThePages"},
+	{page: "docs/dojo.md", language: "tsx", why: "examples/dojo has it in a page that make dojo drives in a browser"},
 	{page: "docs/embedding.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/extending.md", language: "go yaml", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/tools.md", language: "go", test: "holdfast.TestProgramOnThePages"},

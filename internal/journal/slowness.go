@@ -14,6 +14,7 @@ type Slowness struct {
 	mu     sync.Mutex
 	took   [15]time.Duration // the newest ones, at n and before it
 	n      int
+	slow   int          // how many of them were slow
 	window atomic.Int64 // in ns
 }
 
@@ -31,16 +32,26 @@ const (
 func (s *Slowness) note(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.took[s.n%len(s.took)] = took
+	place := &s.took[s.n%len(s.took)]
+	s.slow += slow(took) - slow(*place)
+	*place = took
 	s.n++
-	newest := s.took
-	known := newest[:min(s.n, len(newest))]
-	slices.Sort(known)
-	var window time.Duration
-	if median := known[len(known)/2]; median > slowCommit {
-		window = min(windowCommits*median, longestWindow)
+	known := min(s.n, len(s.took))
+	if s.slow < known-known/2 { // as nearly always: the median is not slow, whatever it is
+		s.window.Store(0)
+		return
 	}
-	s.window.Store(int64(window))
+	newest := s.took
+	slices.Sort(newest[:known])
+	s.window.Store(int64(min(windowCommits*newest[known/2], longestWindow)))
+}
+
+// slow returns 1 for a commit that took long.
+func slow(took time.Duration) int {
+	if took > slowCommit {
+		return 1
+	}
+	return 0
 }
 
 // Window returns how long words wait now.

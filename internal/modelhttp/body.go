@@ -73,6 +73,12 @@ func (b *Body) Add(v any) {
 	b.write(v)
 }
 
+// AddRaw is Add for an element that append appends as JSON.
+func (b *Body) AddRaw(append func([]byte) []byte) {
+	b.separate()
+	b.buf.Write(append(b.buf.AvailableBuffer()))
+}
+
 // AddMarked writes an element of a list, an object, with one more member at its end that is
 // no part of the prompt.
 func (b *Body) AddMarked(v any, name string, mark any) {

@@ -25,10 +25,10 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) error {
 	lists := relists(c, &has)
 	n, err := codeUnclear, error(nil)
 	if lists.is == nil && appends(c) {
-		n, err = s.announcer.commit(ctx, tag, c, s.calls.append(tag, c), &lists)
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.append(tag, c), lists)
 	}
 	if n == codeUnclear && err == nil {
-		n, err = s.announcer.commit(ctx, tag, c, s.calls.commit(tag, c, lists.is), &lists)
+		n, err = s.announcer.commit(ctx, tag, c, s.calls.commit(tag, c, lists.is), lists)
 	}
 	if err != nil {
 		return failed("commit to thread "+c.Key.String(), err)

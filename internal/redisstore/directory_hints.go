@@ -51,27 +51,7 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 	says := acquires && s.peers.claims(want.process)
 	var hints hintWriter
 	if moves || acquires || c.Parent != "" || len(lists.added) > 0 || lists.unknown {
-		hints = func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
-			cmds = lists.add(ctx, pipe, s.keys, tag)
-			if c.Parent != "" {
-				parent := store.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
-				cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
-			}
-			if moves {
-				for _, w := range s.dates(want.owner, c.Key.Thread, want.minute) {
-					cmds = append(cmds, pipe.ZAdd(ctx, w.key, w.Z))
-				}
-			}
-			if acquires {
-				cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),
-					redis.Z{Score: float64(want.score), Member: want.process}),
-					pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
-			}
-			if says { // the commit is made even if this fails
-				pipe.Publish(ctx, s.keys.peersChannel(), newsClaims+want.process)
-			}
-			return cmds
-		}
+		hints = s.announcing(ctx, tag, c, want, lists, announced{moves, acquires, says})
 	}
 	n, err := s.exec(ctx, &request{hints: hints, do: do, large: isLarge(c)})
 	if err != nil || n != codeOK {
@@ -84,9 +64,43 @@ func (s *announcer) commit(ctx context.Context, tag string, c *store.Commit, do 
 	return n, nil
 }
 
+// announced is what is said of a commit before it is made: the thread moves in the lists of its
+// owner, the process acquires it, and the others are told.
+type announced struct{ moves, acquires, says bool }
+
+// announcing returns what writes that. It is apart, because most commits need nothing of it.
+func (s *announcer) announcing(
+	ctx context.Context, tag string, c *store.Commit, want hint, lists *relisting, what announced,
+) hintWriter {
+	return func(pipe redis.Pipeliner) (cmds []redis.Cmder) {
+		cmds = lists.add(ctx, pipe, s.keys, tag)
+		if c.Parent != "" {
+			parent := store.ThreadKey{Tenant: c.Key.Tenant, Thread: c.Parent}
+			cmds = append(cmds, pipe.ZAdd(ctx, s.keys.children(parent), redis.Z{Member: c.Key.Thread}))
+		}
+		if what.moves {
+			for _, w := range s.dates(want.owner, c.Key.Thread, want.minute) {
+				cmds = append(cmds, pipe.ZAdd(ctx, w.key, w.Z))
+			}
+		}
+		if what.acquires {
+			cmds = append(cmds, pipe.ZAddNX(ctx, s.keys.leases(),
+				redis.Z{Score: float64(want.score), Member: want.process}),
+				pipe.ZAdd(ctx, s.keys.owned(want.process), redis.Z{Score: float64(want.score), Member: tag}))
+		}
+		if what.says { // the commit is made even if this fails
+			pipe.Publish(ctx, s.keys.peersChannel(), newsClaims+want.process)
+		}
+		return cmds
+	}
+}
+
 // settle removes the hints that a commit has made wrong. If this fails, their readers find that
 // they are.
 func (s *announcer) settle(ctx context.Context, tag string, c *store.Commit, has *hint, known bool, lists *relisting) {
+	if c.Process != "" && has.minute == minuteOf(c.UpdatedAt) && has.owner.User == c.User && lists.is == nil {
+		return // most commits make none wrong
+	}
 	pipe := s.client.Pipeline()
 	if c.Process == "" && has.process != "" {
 		// No other member of the set has the score, and the thread has another one if its hint was written again.

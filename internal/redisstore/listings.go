@@ -231,19 +231,22 @@ type relisting struct {
 	was     *redis.SliceCmd
 }
 
+// unlisted is what most commits change of the lists: nothing.
+var unlisted = &relisting{}
+
 // relists returns what the commit changes, if it builds on the head that has that hint.
-func relists(c *store.Commit, has *hint) (r relisting) {
+func relists(c *store.Commit, has *hint) *relisting {
 	if c.Listings == nil {
-		return r
+		return unlisted
 	}
 	is := listingsOf(c)
 	var was []store.Listing
 	if has.etag == c.Expect.ETag {
 		if was = has.listings; was != nil && slices.Equal(was, is) {
-			return r
+			return unlisted
 		}
 	}
-	r.is, r.unknown = is, was == nil && c.Expect.ETag != ""
+	r := &relisting{is: is, unknown: was == nil && c.Expect.ETag != ""}
 	for _, l := range is {
 		if !slices.Contains(was, l) {
 			r.added = append(r.added, l)

@@ -40,12 +40,14 @@ type command struct {
 	answer func(s situation, match []string) answer
 }
 
+// when is a command whose words the whole message must match.
+func when(words string, f func(situation, []string) answer) command {
+	return command{regexp.MustCompile(`(?is)^` + words + `[.!?\s]*$`), f}
+}
+
 // commands returns what the model understands. The first one that matches counts.
 func commands() []command {
-	when := func(words string, f func(situation, []string) answer) command {
-		return command{regexp.MustCompile(`(?is)^` + words + `[.!?\s]*$`), f}
-	}
-	return []command{
+	return append([]command{
 		when(`help`, func(situation, []string) answer { return say("%s", Help) }),
 		when(`think\b[:,]?\s*(.*?)`, think),
 		when(`plan(?:\s+(\d+))?(?:\s+steps?)?(?:,?\s+please)?`, plan),
@@ -70,7 +72,7 @@ func commands() []command {
 		when(`flaky`, flaky),
 		when(`fail`, fail),
 		when(`length`, length),
-	}
+	}, dojo()...)
 }
 
 // number reads a count; it returns the fallback for text that is not one.

@@ -13,8 +13,8 @@ import (
 type situation struct {
 	req  *holdfast.ModelRequest
 	user string
-	// media counts what the user sent besides text.
-	media int
+	// media are what the user sent besides text.
+	media []holdfast.Part
 	// steps counts the answers with tool calls since then.
 	steps int
 	// results are those of the calls since then, in order.
@@ -38,7 +38,7 @@ func read(req *holdfast.ModelRequest) situation {
 			s.user = strings.TrimSpace(m.PlainText())
 			for _, p := range m.Parts {
 				if p.Type != holdfast.PartText {
-					s.media++
+					s.media = append(s.media, p)
 				}
 			}
 			break

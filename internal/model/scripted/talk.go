@@ -12,8 +12,8 @@ import (
 
 func chat(s situation) answer {
 	var media string
-	if s.media > 0 {
-		media = fmt.Sprintf(" (and %d attachments that I cannot look into)", s.media)
+	if n := len(s.media); n > 0 {
+		media = fmt.Sprintf(" (and %d attachments that I cannot look into)", n)
 	}
 	if s.user == "" {
 		return say("Hello!%s I am the demo model. Say \"help\" to see what I can do.", media)
