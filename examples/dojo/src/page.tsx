@@ -75,7 +75,7 @@ function Page() {
 }
 
 createRoot(document.getElementById("page")!).render(
-  <CopilotKitProvider runtimeUrl={runtimeUrl} renderActivityMessages={images}>
+  <CopilotKitProvider runtimeUrl={runtimeUrl} useSingleEndpoint={false} renderActivityMessages={images}>
     <Page />
   </CopilotKitProvider>,
 );

@@ -4,7 +4,7 @@
 //   npm test -- path/to/dojo [redis://…]
 //
 // HARMS is at how many places of an answer each is done, besides while a person is waited for; the
-// default is 1. With HOLDFAST_TEST_PART=N, as in CI, one feature is tried on the page: another one for
+// default is 1. With HOLDFAST_TEST_PART=N, as in CI, both are done once in one feature: another one for
 // every other N, because the N between them are for the other store.
 import assert from 'node:assert/strict';
 import { drive } from '../../browser/harness.mjs';
@@ -44,9 +44,26 @@ const checks = {
   },
 };
 
+/** Both at once, in the middle of whatever feature. */
+const sample = (id) => async (t) => {
+  const visit = new Visit(id, t, 'sample');
+  const middle = t.frames.reaches(t.frames.count + 5);
+  await visit.say();
+  await middle;
+  await harms['a reload'](t);
+  await t.page.until("document.querySelector('[data-testid=copilot-user-message]')");
+  await harms['kill -9'](t);
+  await visit.answer();
+  await visit.end();
+};
+
 const part = process.env.HOLDFAST_TEST_PART;
 const names = Object.keys(features);
-for (const id of part ? [names[Math.floor(part / 2) % names.length]] : names) {
+if (part) {
+  const id = names[Math.floor(part / 2) % names.length];
+  checks[`${id}: a reload and kill -9`] = sample(id);
+}
+for (const id of part ? [] : names) {
   let frames;
   checks[id] = async (t) => { frames = await undisturbed(id, t); };
   for (const [name, harm] of Object.entries(harms)) {
