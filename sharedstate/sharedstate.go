@@ -28,6 +28,9 @@ type Options struct {
 	// MaxBytes bounds what is shown, as JSON on one line; 0 means 16 KiB. Of more the model is
 	// only told how many bytes there are.
 	MaxBytes int
+	// Predict says which arguments of which tools are seen in the document while the model
+	// writes them.
+	Predict []Prediction
 }
 
 // The values of Show.
@@ -58,6 +61,9 @@ func (s *Options) Validate() error {
 		if !isPointer(p) {
 			return fmt.Errorf("the path %q is no JSON Pointer; write one like /recipe/title", p)
 		}
+	}
+	if err := validatePredictions(s.Predict); err != nil {
+		return err
 	}
 	if len(s.Schema) > 0 {
 		if _, err := schema.Compile(s.Schema); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/access"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 	"github.com/holdfast-agents/holdfast/state"
 )
 
@@ -106,6 +107,8 @@ type shown struct {
 	At       string   `json:"at,omitempty"`
 	MaxBytes int      `json:"maxBytes,omitempty"`
 	Schema   any      `json:"schema,omitempty"`
+
+	Predict []sharedstate.Prediction `json:"predict,omitempty"`
 }
 
 // Revision returns the revision of an agent.
@@ -148,6 +151,7 @@ func Revision(a *holdfast.Agent, l Limits) string {
 			At:       s.At,
 			MaxBytes: s.MaxBytes,
 			Schema:   meaning(s.Schema),
+			Predict:  s.Predict,
 		}
 	}
 	return Hash(d)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/codes"
 	"github.com/holdfast-agents/holdfast/internal/schema"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
 // Shared is an agent's State, ready to use.
@@ -22,6 +23,9 @@ type Shared struct {
 	paths []string       // to what is shown
 	most  int            // bytes that are shown
 	form  *schema.Schema // that it must fit; nil if any will do
+
+	predict []sharedstate.Prediction
+	told    json.RawMessage // what clients are told of it; nil if nothing
 }
 
 // defaultMaxShown bounds what a model is shown of a state, in bytes.
@@ -39,6 +43,9 @@ func newShared(a *holdfast.Agent) (*Shared, error) {
 		all:   a.State.Show == "all",
 		paths: a.State.Paths,
 		most:  cmp.Or(a.State.MaxBytes, defaultMaxShown),
+
+		predict: a.State.Predict,
+		told:    told(a.State.Predict),
 	}
 	if len(a.State.Schema) > 0 {
 		var err error

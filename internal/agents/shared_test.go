@@ -3,6 +3,7 @@ package agents
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,10 +67,49 @@ func TestStateMistakes(t *testing.T) {
 		{sharedstate.Options{Show: "paths", Paths: []string{"/a~2"}}, "no JSON Pointer"},
 		{sharedstate.Options{At: "begin"}, `at cannot be "begin"`},
 		{sharedstate.Options{MaxBytes: -1}, "negative"},
+		{predicts("", "a", "/a"), "needs a tool and an argument"},
+		{predicts("w", "", "/a"), "needs a tool and an argument"},
+		{predicts("w", "a", ""), "no JSON Pointer to a member"},
+		{predicts("w", "a", "a"), "no JSON Pointer to a member"},
+		{predicts("w", "a", "/a/__proto__/b"), "a name that clients refuse"},
+		{predicts("w", "a", "/a", "w", "b", "/a/b"), "neither may hold the other"},
+		{predicts("w", "a", "/a", "w", "b", "/a"), "neither may hold the other"},
 	} {
 		if _, err := newShared(&holdfast.Agent{Name: "a", State: &c.shared}); err == nil ||
 			!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `agent "a"`) {
 			t.Errorf("%+v: %v, want %s", c.shared, err, c.want)
+		}
+	}
+}
+
+// predicts returns options with predictions of a tool, an argument and a path each.
+func predicts(words ...string) (o sharedstate.Options) {
+	for p := range slices.Chunk(words, 3) {
+		o.Predict = append(o.Predict, sharedstate.Prediction{Tool: p[0], Argument: p[1], Path: p[2]})
+	}
+	return o
+}
+
+// TestPredictions: what of the predictions frontends are told, and which places a document has.
+func TestPredictions(t *testing.T) {
+	t.Parallel()
+	o := predicts("w", "a", "/a", "w", "b", "/ab", "v", "c", "/c~1d", "w", "d", "/e/f")
+	s, err := newShared(&holdfast.Agent{State: &o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(s.Told()), `[{"state_key":"a","tool":"w","tool_argument":"a"},`+
+		`{"state_key":"ab","tool":"w","tool_argument":"b"},{"state_key":"c/d","tool":"v","tool_argument":"c"}]`; got !=
+		want {
+		t.Errorf("frontends are told %s, want %s", got, want)
+	}
+	if n := len(s.Predictions("w")); n != 3 || len(s.Predictions("x")) != 0 || (*Shared)(nil).Predictions("w") != nil {
+		t.Errorf("w has %d predictions", n)
+	}
+	for place, want := range map[string]bool{"/a": true, "/b/c": true, "/l/0": false, "/l/0/x": true, "/l/1/x": false,
+		"/n/x": false, "/b/c/d": false} {
+		if got := HasPlace(` {"b": {}, "l": [ {} ], "n": 1}`, place); got != want {
+			t.Errorf("the place %s is there: %t", place, got)
 		}
 	}
 }

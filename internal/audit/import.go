@@ -100,9 +100,18 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	ev := agui.NewRunError(reason)
 	ev.Timestamp = now.UnixMilli()
 	h.Fence = store.Fence{Epoch: h.Fence.Epoch + 1, Nonce: newID("")}
-	last := store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
 	takeBack(st, all.records)
-	all.records = append(all.records, store.Record{Cursor: last, Data: agui.Append(nil, ev)})
+	events := []agui.Event{ev}
+	if thread.Predicts(&st.Work, all.records) {
+		events = []agui.Event{agui.StateRef{ID: st.Shared}, ev}
+	}
+	var last store.Cursor
+	for _, ev := range events {
+		last = store.Cursor{Number: h.Next, Tag: h.Fence.Tag()}
+		all.records = append(all.records, store.Record{Cursor: last, Data: agui.Append(nil, ev)})
+		h.Next++
+	}
+	st.Predicted = false
 	if err := st.Stop(reason); err != nil {
 		return err
 	}
@@ -113,7 +122,7 @@ func (all *everything) stop(st *thread.State, now time.Time, newID func(prefix s
 	for _, v := range c.Put {
 		all.values[v.Kind] = append(all.values[v.Kind], v)
 	}
-	h.Process, h.ETag, h.UpdatedAt, h.Next = "", c.ID, now, h.Next+1
+	h.Process, h.ETag, h.UpdatedAt = "", c.ID, now
 	return nil
 }
 

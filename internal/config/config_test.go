@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/config"
 	"github.com/holdfast-agents/holdfast/middleware/budget"
 	"github.com/holdfast-agents/holdfast/middleware/kinds"
+	"github.com/holdfast-agents/holdfast/sharedstate"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.txt")
@@ -209,6 +210,7 @@ func TestLoad(t *testing.T) {
 	}
 	if s := f.Agents[3].State; s == nil || s.Show != "paths" ||
 		!slices.Equal(s.Paths, []string{"/recipe/title", ""}) || s.At != "end" || s.MaxBytes != 32<<10 ||
+		!slices.Equal(s.Predict, []sharedstate.Prediction{{Tool: "write", Argument: "text", Path: "/recipe/text"}}) ||
 		a.State != nil {
 		t.Errorf("%+v", s)
 	}

@@ -53,7 +53,10 @@ func (w *Writer) append(ev agui.Event) {
 		if len(ev.Content) >= thread.MinRef {
 			it.full, it.data = it.data, agui.Append(nil, ev.Ref())
 		}
+	case agui.StateDelta:
+		w.predicts.Store(true)
 	case agui.StateRef:
+		w.predicts.Store(false)
 		if ev.State != nil {
 			it.full = agui.AppendStateSnapshot(nil, agui.Base{}, ev.State)
 		}

@@ -76,7 +76,8 @@ type Writer struct {
 	stop     context.CancelFunc
 	deadline *time.Timer
 
-	bytes atomic.Int64 // what was written since the last call of Written
+	bytes    atomic.Int64 // what was written since the last call of Written
+	predicts atomic.Bool  // see Predicts
 
 	mu        sync.Mutex
 	seq       agui.Sequencer
@@ -122,12 +123,16 @@ func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	return w
 }
 
-// HasState reports whether the run's stream has shown a state.
+// HasState reports whether the run's stream shows the state that is stored, which a patch can change.
 func (w *Writer) HasState() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.seq.HasState()
+	return w.seq.HasState() && !w.predicts.Load()
 }
+
+// Predicts reports whether the run's stream shows a state that is not stored: it has shown changes that are no
+// references since the last state that is one.
+func (w *Writer) Predicts() bool { return w.predicts.Load() }
 
 // Delta appends text to an open item. It blocks while more than Config.Limit bytes wait to
 // be committed.

@@ -211,7 +211,7 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 			return err
 		}
 		a.appear()
-		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name}
+		b = &callBuilder{given: d.ID, id: d.ID, name: d.Name, predicted: a.predictedBy(d.Name)}
 		// An id that was used in the thread before (providers repeat call_0), or that would
 		// be refused from a client, is replaced by a new one before anybody sees it.
 		if a.r.hist.Calls[b.id] || a.r.st.Used(b.id) || agui.CheckID("id", b.id) != nil {
@@ -220,6 +220,9 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		a.r.hist.Calls[b.id] = true
 		a.calls[d.Index] = b
 		a.sequence = append(a.sequence, b)
+		if err := a.tellPredictions(b); err != nil {
+			return err
+		}
 		ev := agui.ToolCallStart{Base: a.base(), ToolCallID: b.id, ToolCallName: b.name, ParentMessageID: a.message}
 		if err := a.emit(ev); err != nil {
 			return err
@@ -232,7 +235,10 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 		return nil
 	}
 	b.args = append(b.args, d.Arguments...)
-	return a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments)
+	if err := a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments); err != nil {
+		return err
+	}
+	return a.predict(b)
 }
 
 // errNamelessCall is the cause of a model error: a call cannot be shown without its name.
@@ -253,4 +259,6 @@ type callBuilder struct {
 	args  []byte // JSON, possibly cut off
 	// secret is the provider's opaque value.
 	secret string
+	// predicted is what it predicts of the shared state; nil if nothing.
+	predicted *prediction
 }

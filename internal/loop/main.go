@@ -181,6 +181,9 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if x.run.failed != nil {
 		shown = append(shown, agui.MessagesRef{Leaf: x.run.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
+	if x.run.w.Predicts() {
+		shown = append(shown, stateShown(x.run.shared))
+	}
 	etag := ""
 	err = x.run.w.Finish(context.WithoutCancel(x.run.ctx), append(append(shown, before...), ev),
 		func(c *store.Commit, last store.Cursor) {

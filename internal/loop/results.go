@@ -44,6 +44,9 @@ func (r *run) save(f finished) error {
 	if err != nil {
 		r.unchanged(&f, err)
 	}
+	if predicted := len(r.agent.Shared.Predictions(f.call.Name)) > 0; predicted && len(events) == 0 && r.w.Predicts() {
+		events = append(events, stateShown(r.shared))
+	}
 	m := agui.FromDomain(holdfast.Message{
 		ID:     message,
 		Role:   holdfast.RoleTool,

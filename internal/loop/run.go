@@ -36,6 +36,7 @@ type run struct {
 	st     *thread.State
 	hist   *thread.History
 	shared thread.Shared
+	places places // in shared, for what calls predict
 	// messages are the history as models see it.
 	messages []holdfast.Message
 	notes    notes
@@ -238,7 +239,7 @@ func (r *run) place() holdfast.Iteration {
 
 // saveState puts the run's state into a commit; the writer calls it.
 func (r *run) saveState(c *store.Commit) {
-	r.st.Marked = r.labels.joined()
+	r.st.Marked, r.st.Predicted = r.labels.joined(), r.w.Predicts()
 	c.Key, c.User = r.key, r.rec.User
 	thread.Save(c, r.st)
 	r.stored = c.State

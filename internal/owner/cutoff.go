@@ -20,7 +20,10 @@ func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.E
 	st, c := t.State.Clone(), h.acquisition(t, "")
 	thread.LoseOwner(&st.Work)
 	var shown agui.Assembler
-	seq, err := h.takeBack(ctx, t, st, shown.Apply)
+	seq, err := h.takeBack(ctx, t, st, func(ev agui.Event) {
+		shown.Apply(ev)
+		st.Predicted = st.Predicted || thread.IsPredicted(ev)
+	})
 	if err != nil {
 		st.Unlisted = true // the run ends nevertheless
 	} else if err := h.keepShown(ctx, c, st, seq, shown.Messages()); err != nil {
@@ -28,6 +31,10 @@ func (h *house) cutOff(ctx context.Context, t *thread.Thread, reason *holdfast.E
 	}
 	if err := st.Stop(reason); err != nil {
 		return nil, err
+	}
+	if st.Predicted {
+		st.Predicted = false
+		c.Records = append(c.Records, agui.Append(nil, agui.StateRef{ID: st.Shared}))
 	}
 	now := h.cfg.Now().Time()
 	ev := agui.NewRunError(reason)

@@ -171,7 +171,7 @@ type delta struct {
 
 // ArchiveRun makes the archive of a run's records, of which there is at least one.
 // Deltas that do not add up to what the message table holds stay as they are: they
-// belong to answers that were taken back.
+// belong to answers that were taken back. Of predictions only the places remain.
 func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 	a := &ArchivedLog{Format: FormatBefore, Run: run, First: records[0].Number}
 	deltas := make([]delta, len(records))
@@ -197,7 +197,7 @@ func ArchiveRun(run string, records []store.Record, t *Texts) *ArchivedLog {
 		}
 		key, text := deltas[i].key, deltas[i].text
 		if !deltas[i].is || !kept[key] {
-			a.Entries = append(a.Entries, LogEntry{Data: records[i].Data})
+			a.Entries = append(a.Entries, LogEntry{Data: settled(records[i].Data)})
 			continue
 		}
 		if n := len(a.Entries); n == 0 || a.Entries[n-1].Kind != key.kind || a.Entries[n-1].ID != key.id {

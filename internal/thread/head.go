@@ -91,6 +91,8 @@ type Work struct {
 	Measured bool `json:"measured,omitempty"`
 	// Shared is the id of the blob with the shared state; empty if there is none.
 	Shared string `json:"shared,omitempty"`
+	// Predicted means that the log shows another state at Boundary, which calls predict.
+	Predicted bool `json:"predicted,omitempty"`
 	// Checkpoints counts the checkpoints ever taken.
 	Checkpoints int `json:"checkpoints"`
 	// LastCheckpoint is the id of the last one, the parent of the next.
@@ -142,37 +144,6 @@ type Work struct {
 	// Redacted names the states that the schema does not know and that must not be shown.
 	Redacted []string `json:"redacted,omitempty"`
 }
-
-// TakenBack is which call ids were shown and then taken back, with an answer that could
-// not be finished. The log still shows them, but no message has them, so only the head
-// knows that they must not be used again.
-type TakenBack struct {
-	// Shown are those ids.
-	Shown []string `json:"shownCalls,omitempty"`
-	// Unlisted means that there are others, which are not known or would be too many to
-	// keep. Then no id that a model chooses is used any more.
-	Unlisted bool `json:"shownUnlisted,omitempty"`
-}
-
-// maxShown bounds Shown, so that the head does not grow with the thread.
-const maxShown = 16
-
-// TakeBack notes that calls with these ids were shown and are taken back.
-func (b *TakenBack) TakeBack(ids ...string) {
-	for _, id := range ids {
-		if b.Used(id) {
-			continue
-		}
-		if len(b.Shown) == maxShown {
-			*b = TakenBack{Unlisted: true}
-			return
-		}
-		b.Shown = append(slices.Clip(b.Shown), id)
-	}
-}
-
-// Used reports whether an id may have been taken back.
-func (b *TakenBack) Used(id string) bool { return b.Unlisted || slices.Contains(b.Shown, id) }
 
 // LoseOwner notes in the work of a thread that its owner is gone, and what it did last is not
 // known. Unless calls were open, it may have started pure calls of an answer of which nothing is
@@ -408,6 +379,7 @@ func (s *State) validate() error {
 // that bring every watcher to this state. now is in milliseconds since 1970.
 func (s *State) Superseded(now int64, name string, value any) []agui.Event {
 	base := agui.Base{Timestamp: now}
+	s.Predicted = false
 	return []agui.Event{
 		agui.Custom{Base: base, Name: name, Value: MustJSON(value)},
 		agui.MessagesRef{Leaf: s.Leaf},

@@ -418,6 +418,7 @@ func (rd Reader) Unfinished(ctx context.Context, t *Thread, each func(agui.Event
 	if _, err := seq.Next(agui.RunStarted{ThreadID: t.Key.Thread, RunID: t.State.Run()}); err != nil {
 		return seq, err
 	}
+	_, _ = seq.Next(agui.StateRef{}) // it may always come, and predictions follow a state
 	for _, step := range t.State.Steps {
 		if _, err := seq.Next(agui.StepStarted{StepName: step}); err != nil {
 			return seq, ReadError(t.Key, fmt.Errorf("the open steps: %w: %w", ErrUnreadable, err))
