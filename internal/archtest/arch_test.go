@@ -438,14 +438,9 @@ var rules = map[string]rule{
 			"internal/storekit",
 			"internal/frame",
 			"internal/redisstore/connection",
-			"internal/redisstore/direct",
 		},
 		libraries: []string{"github.com/redis/go-redis"},
 		why:       "a store never parses what it stores",
-	},
-	"internal/redisstore/direct": {
-		libraries: []string{"github.com/redis/go-redis"},
-		why:       "direct calls scripts that it is given; it knows neither keys nor scripts",
 	},
 	"internal/redisstore/connection": {
 		ours:      []string{"store"},

@@ -7,13 +7,12 @@ import (
 	"sync"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/direct"
 	"github.com/redis/go-redis/v9"
 )
 
 // The way of commits to Redis: a few goroutines, which take what has gathered, send it in one
 // pipeline, and hand each commit its result. How they do so at level failover is in
-// replicas_send.go, and how they do without the client in bypass.go.
+// replicas_send.go.
 
 const (
 	// senders is how many pipelines of commits are sent at a time, and maxPipeline how
@@ -35,21 +34,16 @@ type sender struct {
 	running  sync.WaitGroup
 	client   redis.UniversalClient
 	replicas *replicas
-	// direct makes the connections of those goroutines; nil if they have none.
-	direct func() *direct.Line
 }
 
 // start starts the goroutines that send; the caller must call stop.
 func (c *sender) start(client redis.UniversalClient, replicas *replicas) {
-	if replicas.need > 0 {
-		c.direct = nil // the client waits for them
-	}
 	c.client, c.replicas = client, replicas
 	c.requests, c.large, c.closing = make(chan *request), make(chan *request), make(chan struct{})
 	for range senders {
-		c.running.Go(func() { c.run(c.requests, maxPipeline, newBypass(c.direct, client)) })
+		c.running.Go(func() { c.run(c.requests, maxPipeline) })
 	}
-	c.running.Go(func() { c.run(c.large, 1, nil) })
+	c.running.Go(func() { c.run(c.large, 1) })
 }
 
 // stop waits for what is on its way. Later requests fail.
@@ -83,10 +77,7 @@ func (c *sender) submit(ctx context.Context, r *request) (int, error) {
 
 // run sends what there is, at most so many at a time, again and again, until stop is
 // called.
-func (c *sender) run(requests <-chan *request, most int, past *bypass) {
-	if past != nil {
-		defer past.Close()
-	}
+func (c *sender) run(requests <-chan *request, most int) {
 	var batch []*request
 	for {
 		select {
@@ -103,27 +94,21 @@ func (c *sender) run(requests <-chan *request, most int, past *bypass) {
 				waiting = false
 			}
 		}
-		if past != nil && past.send(batch) {
-			continue
-		}
-		if c.send(batch) && past != nil {
-			past.Open() // the next ones go there
-		}
+		c.send(batch)
 	}
 }
 
-// send runs the batch and hands each request its result. It reports whether Redis has made one of
-// the commits.
-func (c *sender) send(batch []*request) (answered bool) {
+// send runs the batch and hands each request its result.
+func (c *sender) send(batch []*request) {
 	if c.replicas.need > 0 {
 		c.replicas.send(batch)
-		return false
+		return
 	}
 	ctx := context.Background()
 	if len(batch) == 1 && batch[0].hints == nil {
 		code, err := batch[0].do.run(ctx, c.client)
 		batch[0].done <- result{code, err}
-		return err == nil
+		return
 	}
 	pipe := c.client.Pipeline()
 	var appends together
@@ -151,8 +136,30 @@ func (c *sender) send(batch []*request) (answered bool) {
 			// The commit may have been written; trying again then writes only the hints.
 			errs = append(errs, h.Err())
 		}
-		answered = answered || err == nil
 		r.done <- result{code, connection.Join(errs...)}
 	}
-	return answered
+}
+
+// together are commits that only append, of which one call of their script writes all.
+type together []*request
+
+func (t *together) add(r *request) {
+	r.place = len(*t)
+	*t = append(*t, r)
+}
+
+// call adds the call to a pipeline.
+func (t together) call(ctx context.Context, pipe redis.Pipeliner) {
+	if len(t) == 0 {
+		return
+	}
+	var keys []string
+	var args []any
+	for _, r := range t {
+		keys, args = append(keys, r.do.keys...), append(args, r.do.args...)
+	}
+	reply := pipe.EvalSha(ctx, t[0].do.script.Hash(), keys, args...)
+	for _, r := range t {
+		r.reply = reply
+	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/frame"
 	"github.com/holdfast-agents/holdfast/internal/redisstore/connection"
-	"github.com/holdfast-agents/holdfast/internal/redisstore/direct"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/redis/go-redis/v9"
 )
@@ -51,8 +50,6 @@ type Options struct {
 	// of it is shown: the level failover. New refuses a Redis that has fewer. 0 means that
 	// Redis's own answer is enough.
 	Replicas int
-
-	direct func() *direct.Line // makes connections for commits; nil for none
 }
 
 // Store is a store in Redis. All its methods may be called concurrently.
@@ -100,9 +97,6 @@ func Open(ctx context.Context, rawURL string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	connection.WatchPassword(client, opts.PasswordFile, opts.Log)
-	if connection.Single(rawURL) {
-		opts.direct = directTo(client)
-	}
 	s, err := New(ctx, client, opts)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -177,7 +171,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		scripts:  newScripts(client, k),
 		clock:    &clock.Remote{Local: opts.Now},
 		hints:    &hints{},
-		sender:   &sender{direct: opts.direct},
+		sender:   &sender{},
 		replicas: acks,
 	}
 	s.watchers = &watchers{

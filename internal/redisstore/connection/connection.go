@@ -38,12 +38,6 @@ func Handles(rawURL string) bool {
 	return known
 }
 
-// Single reports whether the URL names one Redis, whose address stays the same.
-func Single(rawURL string) bool {
-	scheme, _, _ := strings.Cut(rawURL, "://")
-	return Handles(rawURL) && !strings.Contains(scheme, "+")
-}
-
 // To makes the client for the URL.
 func To(rawURL, passwordFile string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
