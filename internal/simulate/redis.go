@@ -131,6 +131,13 @@ func (r *remote) counts(ask func() error) error {
 	return err
 }
 
+// blur notes that it is not known any more what the ledger should say.
+func (r *remote) blur() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unclear = true
+}
+
 // counted reports whether it is known what the ledger should say.
 func (r *remote) counted() bool {
 	if r == nil {
@@ -221,7 +228,12 @@ func (m *seams) Request(ctx context.Context, r fakeredis.Request, land func()) f
 	}
 	verdict, let := s.world.gate.wait(ctx, one)
 	if r.Writes && (!let || verdict == dead) {
-		s.world.astray(one.name, land)
+		s.world.astray(one.name, func() {
+			if r.Reserves { // it may have been repeated and settled, and then its amount stays
+				m.remote.blur()
+			}
+			land()
+		})
 	}
 	switch {
 	case !let || verdict == dead || verdict == lost:

@@ -16,6 +16,8 @@ type Request struct {
 	Detail string
 	// Writes means that it may change something.
 	Writes bool
+	// Reserves means that it is about a reservation.
+	Reserves bool
 	// Minor means that it belongs to the connection, or to presence: nothing is decided by when
 	// it is carried out, as long as that is soon.
 	Minor bool
@@ -92,6 +94,7 @@ func requestOf(batch []value) Request {
 			r.Name = name
 		}
 		r.Minor = r.Minor && isMinor
+		r.Reserves = r.Reserves || strings.Contains(name, "-r:")
 		r.greets = r.greets && greetings[command]
 		r.Writes = r.Writes || !isMinor && !reads[command]
 	}
