@@ -19,6 +19,8 @@ var written = sharedstate.Of[text]()
 func predictedDocument() holdfast.Agent {
 	state := written.Options()
 	state.Show = "all"
+	// While the model writes the call, watchers see the text in the document. It is stored only by the tool.
+	state.Predict = []sharedstate.Prediction{{Tool: "write_document", Argument: "document", Path: "/document"}}
 	write := func(ctx context.Context, in text) (string, error) {
 		return "The document is kept.", holdfast.UpdateState(ctx, written.Change(func(t *text) error {
 			*t = in

@@ -16,13 +16,15 @@ function open(messages) {
 
 /** Goes through a feature, and compares what the client has with what the server has. */
 export async function converse(id, server) {
-  const { say, client = {}, history } = features[id];
+  const { say, client = {}, events: seen, history } = features[id];
   const threadId = `client-${id}-${randomUUID()}`;
   const agent = new HttpAgent({ url: `${server.api}/agents/${id}/runs`, threadId, initialState: client.state });
   const content = client.parts ? [{ type: 'text', text: say }, ...client.parts] : say;
   agent.addMessage({ id: randomUUID(), role: 'user', content });
   const { tools } = client;
-  await agent.runAgent({ tools });
+  const events = [];
+  await agent.runAgent({ tools }, { onEvent: ({ event }) => { events.push(event); } });
+  seen?.(events, agent.state);
   if (client.payload) {
     const resume = agent.pendingInterrupts.map((asked) => ({ interruptId: asked.id, status: 'resolved', payload: client.payload }));
     assert.equal(resume.length, 1);

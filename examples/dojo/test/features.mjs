@@ -34,9 +34,11 @@ const recipe = {
  *   say      what is said
  *   client   what a client without a page brings: tools and the answers to their calls, a state, the
  *            answer to a question, parts of the message
+ *   events   checks the events that such a client gets, and its state while a person is asked
  *   history  checks the messages of the thread, and its state
  *   prepare  what a person does before
  *   asks     when the page waits for a person, and act, what they do
+ *   meanwhile what the page shows before, if nothing disturbs it
  *   shown    what the page shows in the end, also when it is loaded again
  */
 export const features = {
@@ -78,6 +80,7 @@ export const features = {
       assert.deepEqual(calls(messages, 'update_plan_step').map(({ index }) => index), [0, 1, 2, 3]);
       assert.deepEqual(state.steps.map(({ status }) => status), Array(4).fill('completed'));
     },
+    meanwhile: "document.querySelector('.tasks li[data-status=completed]') && document.querySelector('.tasks li[data-now]')",
     shown: `document.querySelectorAll('.tasks li[data-status=completed]').length === 4 && ${shows('All 4 steps are done')}`,
   },
   tool_based_generative_ui: {
@@ -98,6 +101,7 @@ export const features = {
       assert.equal(state.recipe.ingredients.filter(({ name }) => name === 'Garlic').length, 1);
     },
     async prepare(page) {
+      await page.until("!document.querySelector('.recipe fieldset').disabled");
       await page.fill('.recipe .title', 'Our soup');
       await page.until("document.querySelector('.recipe .title').value === 'Our soup'");
     },
@@ -106,10 +110,18 @@ export const features = {
   predictive_state_updates: {
     say: 'Write a story about a pirate',
     client: { payload: { approved: true } },
+    events(events, state) {
+      const [name] = events.filter(({ type }) => type === 'CUSTOM');
+      assert.deepEqual(name.value, [{ state_key: 'document', tool: 'write_document', tool_argument: 'document' }]);
+      const grown = events.flatMap(({ type, delta }) => (type === 'STATE_DELTA' ? delta : [])).map(({ value }) => value.length);
+      assert.ok(grown.length > 5 && grown.every((length, n) => n === 0 || length > grown[n - 1]), `it grows: ${grown}`);
+      assert.ok(!state?.document, 'it is not kept before the person agrees');
+    },
     history(messages, state) {
       assert.equal(calls(messages, 'write_document')[0].document, state.document);
       assert.equal(last(messages), 'The story about a pirate is kept.');
     },
+    meanwhile: "document.querySelector('.document[data-writes]')?.innerText.includes('There once was')",
     asks: "document.querySelector('.document[data-asks]')",
     async act(page) {
       await page.until("document.querySelector('.document').innerText.includes('no night at all.')");
