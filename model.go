@@ -36,6 +36,14 @@ import (
 //
 // where a type that is not in a map is undeclared: it depends on something that the model does
 // not know. The models that come with Holdfast do all of this.
+//
+// A model that is an agent itself (see package remote) carries out calls of its own. It says so
+// with a method
+//
+//	Continues() bool
+//
+// and may then yield [Delta].More, [Delta].Result and [CallDelta].Own: its sequence is read on
+// after a message is complete, and the iterations of the run are its messages.
 type Model interface {
 	// Stream calls the model. The sequence yields deltas until one with Finish
 	// set, which must be the last; a sequence that ends without it is a
@@ -172,6 +180,19 @@ type Delta struct {
 	Media *Part
 	// Usage reports tokens; the last report counts.
 	Usage *Usage
+	// MessageID is what the model's side calls the message, in a delta of it. It comes back in
+	// the message's Metadata, as the member remote of holdfast.
+	MessageID string
+	// Beside is an event of AG-UI, as JSON, that stands beside the answer: a change of the
+	// shared state, a step, an activity, RAW or CUSTOM. Nothing else may be in it.
+	Beside string
+	// More ends a message of an answer that has several: what came so far is complete, and is
+	// stored. Only a model that Continues may use it.
+	More bool
+	// Result is what came of a call that the model's side has carried out (see
+	// [CallDelta].Own): a message with CallID, the ID that the call was given, and Text or
+	// Parts, or Error. It follows the More of the message that has the call.
+	Result *Message
 	// Finish says why the model stopped; it marks the last delta.
 	Finish FinishReason
 }
@@ -191,6 +212,11 @@ type CallDelta struct {
 	// is handed back in [ToolCall].EncryptedValue. Given once, in any piece of the call;
 	// like ReasoningSecret of [Delta] it says whose it is.
 	EncryptedValue string
+	// Own, in the last piece of a call, says that the arguments are complete and that the model's
+	// side carries the call out by itself, from now on: the server never starts it. Of the
+	// specification only Effect and InDoubt count. They say what happens if the model is lost
+	// before the Result has come; InDoubt may then be "fail" too, which ends the run.
+	Own *ToolSpec
 }
 
 // FinishReason is why a model stopped.

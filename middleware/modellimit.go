@@ -88,6 +88,10 @@ func (m *measured) add(d *holdfast.Delta) error {
 	if m.maxAnswer > 0 && m.size > m.maxAnswer {
 		return tooMuch(m.maxAnswer, "bytes in one answer", "maxAnswer")
 	}
+	if d.More { // another message follows
+		m.size, m.count, m.thinking = 0, 0, false
+		clear(m.calls)
+	}
 	return nil
 }
 

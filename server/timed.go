@@ -57,6 +57,12 @@ func (t *timed) Media() (takes, makes map[holdfast.PartType]bool) {
 	return nil, nil
 }
 
+// Continues reports what the model itself says.
+func (t *timed) Continues() bool {
+	m, says := t.Model.(interface{ Continues() bool })
+	return says && m.Continues()
+}
+
 // CircuitKey returns the model's own, if it has one.
 func (t *timed) CircuitKey() string {
 	if keyed, ok := t.Model.(interface{ CircuitKey() string }); ok {

@@ -44,7 +44,7 @@ func unfenced(answer iter.Seq2[holdfast.Delta, error]) iter.Seq2[holdfast.Delta,
 		for d, err := range answer {
 			if err == nil {
 				d.Text = f.pass(d.Text)
-				if d.Call != nil || d.Finish != "" {
+				if d.Call != nil || d.Finish != "" || d.More {
 					d.Text += f.end()
 				}
 			}

@@ -25,7 +25,10 @@ import (
 // returns nil once the answer is committed; if it has calls, once that is durable.
 func (r *run) complete() error {
 	t := &attempts{r: r, tries: make([]int, len(r.models)), over: make([]bool, len(r.models))}
-	err := t.untilAnswered()
+	err := t.afterLoss()
+	if err == nil {
+		err = t.untilAnswered()
+	}
 	if err != nil && t.half != nil {
 		return t.end(err)
 	}
@@ -62,6 +65,9 @@ func (t *attempts) untilAnswered() error {
 				return err
 			}
 			continue
+		}
+		if (listener{r}).keepsBegun() {
+			return t.keepBegun(err)
 		}
 		for _, c := range a.sequence {
 			r.st.TakeBack(c.id)
@@ -379,4 +385,35 @@ func (t *attempts) pause(d time.Duration) error {
 	case <-t.r.ctx.Done():
 		return context.Cause(t.r.ctx)
 	}
+}
+
+// keepBegun is what follows a try that failed with err after the model's side had begun calls with
+// effects: their message stands.
+func (t *attempts) keepBegun(err error) error {
+	r := t.r
+	t.half = nil
+	if err := r.w.CloseOpen(); err != nil {
+		return err
+	}
+	if err := (listener{r}).restore(); err != nil {
+		return err
+	}
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	r.lost = err
+	return nil
+}
+
+// afterLoss decides what follows the loss of a stream between two messages, before the model is
+// asked again.
+func (t *attempts) afterLoss() error {
+	err := t.r.lost
+	if err == nil {
+		return nil
+	}
+	t.r.lost = nil
+	t.r.losses++
+	t.tries[t.r.model] = t.r.losses
+	return t.follow(&completion{r: t.r}, err)
 }

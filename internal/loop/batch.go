@@ -30,6 +30,9 @@ func (r *run) callTools() (*conclusion, error) {
 	if err := r.w.Ready(r.ctx); err != nil {
 		return nil, err
 	}
+	if err := (listener{r}).hear(); err != nil {
+		return nil, err
+	}
 	b := &batch{
 		r:        r,
 		finished: make(chan finished, len(r.st.Calls)),
@@ -86,7 +89,7 @@ func (b *batch) startAll() (running int) {
 
 // start starts a call, or gives it a result without that.
 func (b *batch) start(call thread.Call) {
-	if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil {
+	if f, recorded := b.reused(call); recorded && call.Given == nil && call.Answer == nil && call.Own == nil {
 		b.r.host.Config.Observer.ToolCalled(b.r.place(), call.Name, observe.ToolReused, 0)
 		b.finished <- f
 		return
@@ -121,7 +124,8 @@ func (b *batch) start(call thread.Call) {
 // it is then received from awaited. It is not asked twice of a call.
 func (b *batch) awaits(call *thread.Call) bool {
 	_, known := b.r.tools.Find(call.Name)
-	if known || call.Frontend || call.Given != nil || call.Outside != nil || !b.r.inherited[call.ID] {
+	if known || call.Frontend || call.Own != nil || call.Given != nil || call.Outside != nil ||
+		!b.r.inherited[call.ID] {
 		return false
 	}
 	b.r.inherited[call.ID] = false
@@ -217,6 +221,8 @@ func (b *batch) given(call thread.Call) (finished, bool) {
 			notRun: s.NotRun,
 			result: holdfast.ToolResult{Text: s.Text, Parts: s.Parts, Failed: s.Failed},
 		}, true
+	case call.Own != nil && call.Answer == nil:
+		return ownLost(call), true
 	case call.Answer != nil && call.Answer.Declined && (call.InDoubt || call.Unknown),
 		call.Unknown && staysOut(call.Answer):
 		return finished{

@@ -24,6 +24,8 @@ func keepTo(c decide.Choice, side bool, calls []thread.Call) {
 	for i := range calls {
 		call, why := &calls[i], ""
 		switch {
+		case call.Own != nil:
+			continue
 		case !c.Allows(call.Name):
 			why = thread.TextNotChosen
 		case side && call.Interrupt != nil:

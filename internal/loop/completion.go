@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-agents/holdfast"
-	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/internal/decide"
@@ -51,6 +50,7 @@ type completion struct {
 	mediaBytes int
 	left       []string
 	finish     holdfast.FinishReason
+	more       bool            // another message of the answer follows
 	mark       json.RawMessage // the assistant message's metadata; nil for most
 	usage      *holdfast.Usage
 	began      clock.Moment
@@ -78,6 +78,9 @@ func (a *completion) report(err error) {
 // stream calls the model and receives its deltas to the end. A panic of the model becomes
 // an error; a panic of this package passes through.
 func (a *completion) stream(ctx context.Context) (err error) {
+	if continues(a.r.models[a.r.model].Model) {
+		return a.goOn(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reading := false // while it is true, a panic is this package's own
@@ -100,12 +103,7 @@ func (a *completion) stream(ctx context.Context) (err error) {
 	if a.r.ctx.Err() != nil {
 		return context.Cause(a.r.ctx)
 	}
-	return &holdfast.ModelError{
-		Kind:      failure.Cut,
-		Retryable: true,
-		Public:    "The model's answer was cut off.",
-		Err:       holdfast.ErrTruncated,
-	}
+	return errCutOff()
 }
 
 // messages returns what has streamed in so far, in the order of appearance, but a message
@@ -154,7 +152,7 @@ func (a *completion) commit() error {
 	events := a.ending()
 	r.st.AddUsage(a.usage)
 	r.st.Calls = a.openCalls()
-	r.st.Open, r.st.Question = true, nil
+	r.st.Open, r.st.Question, r.st.More, r.st.Begun = true, nil, a.more, nil
 	a.decideCalls()
 	keepTo(a.chosen, r.side, r.st.Calls)
 	answer := a.messages(true)

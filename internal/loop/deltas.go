@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/holdfast-agents/holdfast/failure"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // From the deltas of a model to events: this file takes an answer apart as it arrives,
@@ -38,10 +40,10 @@ func (a *completion) receive(d *holdfast.Delta, err error) (bool, error) {
 	if err := a.show(d); err != nil {
 		return true, err
 	}
-	if d.Finish == "" {
+	if d.Finish == "" && !d.More {
 		return false, nil
 	}
-	a.finish = d.Finish
+	a.finish, a.more = d.Finish, d.More
 	return true, a.endReasoning()
 }
 
@@ -75,6 +77,14 @@ func (a *completion) show(d *holdfast.Delta) error {
 
 // take adds what a delta holds to the answer.
 func (a *completion) take(d *holdfast.Delta) error {
+	if d.MessageID != "" {
+		a.mark = agui.RemoteMark(d.MessageID)
+	}
+	if d.Beside != "" && a.r.going != nil {
+		if err := (besides{a.r}).takeBeside(json.RawMessage(d.Beside)); err != nil {
+			return err
+		}
+	}
 	if d.Reasoning != "" || d.ReasoningSecret != "" {
 		if err := a.takeReasoning(d); err != nil {
 			return err
@@ -231,14 +241,29 @@ func (a *completion) takeCall(d *holdfast.CallDelta) error {
 	if d.EncryptedValue != "" {
 		b.secret = d.EncryptedValue
 	}
-	if d.Arguments == "" {
+	if d.Arguments != "" {
+		b.args = append(b.args, d.Arguments...)
+		if err := a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments); err != nil {
+			return err
+		}
+		if err := a.predict(b); err != nil {
+			return err
+		}
+	}
+	return a.takeOwn(b, d.Own)
+}
+
+// takeOwn notes that the model's side carries a call out itself, from now on.
+func (a *completion) takeOwn(b *callBuilder, own *holdfast.ToolSpec) error {
+	if own == nil || a.r.going == nil {
 		return nil
 	}
-	b.args = append(b.args, d.Arguments...)
-	if err := a.r.w.Delta(a.r.ctx, agui.TypeToolCallArgs, b.id, d.Arguments); err != nil {
-		return err
+	b.own = &thread.OwnCall{Effect: own.Effect, InDoubt: own.InDoubt}
+	a.r.going.ids[b.given] = b.id
+	if own.Effect == holdfast.EffectPure {
+		return nil
 	}
-	return a.predict(b)
+	return a.noteBegun()
 }
 
 // errNamelessCall is the cause of a model error: a call cannot be shown without its name.
@@ -261,4 +286,6 @@ type callBuilder struct {
 	secret string
 	// predicted is what it predicts of the shared state; nil if nothing.
 	predicted *prediction
+	// own is set once the model's side carries the call out.
+	own *thread.OwnCall
 }

@@ -24,7 +24,7 @@ const deltaCost = 128
 
 // bytesOf returns the size of what a delta holds.
 func bytesOf(d *holdfast.Delta) int {
-	n := len(d.Text) + len(d.Reasoning) + len(d.ReasoningSecret)
+	n := len(d.Text) + len(d.Reasoning) + len(d.ReasoningSecret) + len(d.Beside)
 	if d.Call != nil {
 		n += len(d.Call.Name) + len(d.Call.Arguments) + len(d.Call.EncryptedValue)
 	}
@@ -37,7 +37,8 @@ func bytesOf(d *holdfast.Delta) int {
 // holds keeps a delta of a try that has received so many bytes, and returns false if nothing
 // waits any longer.
 func (h *heldBack) holds(d *holdfast.Delta, received int) bool {
-	if h == nil || received > h.past || h.cost > h.limit || d.Finish != "" {
+	if h == nil || received > h.past || h.cost > h.limit || d.Finish != "" || d.More ||
+		d.Call != nil && d.Call.Own != nil { // what has begun is shown at once
 		return false
 	}
 	h.cost += bytesOf(d)

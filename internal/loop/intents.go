@@ -17,7 +17,7 @@ type intents struct{ r *run }
 // put adds to a commit the intents of the calls that are about to start.
 func (r intents) put(c *store.Commit) {
 	for i := range r.r.st.Calls {
-		if call := &r.r.st.Calls[i]; r.r.hasEffects(*call) && call.Given == nil && !call.Waits() &&
+		if call := &r.r.st.Calls[i]; r.r.hasEffects(*call) && call.Given == nil && call.Own == nil && !call.Waits() &&
 			!call.WaitsOutside() {
 			r.r.marks.note(c)
 			r.r.tools.Load().
@@ -30,7 +30,7 @@ func (r intents) put(c *store.Commit) {
 // unstarted reports whether the call has an intent, and nobody has started it: neither an owner
 // before, nor this one, which does not start it any more.
 func (r intents) unstarted(call *thread.Call) bool {
-	stored := !call.Frontend && call.Given == nil && call.Outside == nil && !call.Waits()
+	stored := !call.Frontend && call.Own == nil && call.Given == nil && call.Outside == nil && !call.Waits()
 	begun := call.InDoubt || call.Unknown || call.Kept != nil || r.r.doubted[call.ID] || r.r.starts.has(call.ID)
 	return stored && !begun
 }

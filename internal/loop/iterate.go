@@ -24,6 +24,9 @@ import (
 // iterate runs iterations until the run is over. An error means that the run does not end
 // by itself: see end.
 func (r *run) iterate() (*conclusion, error) {
+	if err := (listener{r}).restore(); err != nil {
+		return nil, err
+	}
 	for {
 		if r.st.Open || len(r.st.Calls) > 0 {
 			if end, err := r.callTools(); end != nil || err != nil {

@@ -75,7 +75,9 @@ func (x *Run) PassOn() { x.run.passOn(x.head) }
 // main is the run's goroutine.
 func (x *Run) main() {
 	routine.WarmStack()
-	if err := x.guard(); err != nil {
+	err := x.guard()
+	(listener{x.run}).endGoing()
+	if err != nil {
 		x.conclude(err)
 	}
 	x.run.cancel(nil)
@@ -248,6 +250,9 @@ func (x *Run) keepFailed() ([]agui.Message, error) {
 
 // endCancelled closes what is unfinished and ends the run as cancelled.
 func (x *Run) endCancelled() error {
+	if err := (listener{x.run}).restore(); err != nil {
+		return err
+	}
 	if err := x.run.closeCalls(thread.TextCancelled); err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ func (a *completion) openCalls() []thread.Call {
 		_, ours := r.tools.Find(c.name)
 		call := thread.Call{ID: c.id, Name: c.name, Run: r.rec.ID, Frontend: !ours && r.isFrontendTool(c.name)}
 		// Arguments that were cut off may be valid JSON, if only the last members are missing.
+		if call.Own = c.own; call.Own != nil {
+			call.Frontend = false
+		}
 		cut := a.finish == holdfast.FinishLength || a.finish == holdfast.FinishFilter
 		call.Cut = cut && (i == len(a.sequence)-1 || !json.Valid(c.args))
 		calls = append(calls, call)
@@ -33,9 +36,15 @@ func (a *completion) decideCalls() {
 		a.noteRepeats()
 		return
 	}
-	list := make([]holdfast.ToolCall, len(a.sequence))
+	// The model's side carries its own calls out whatever is decided here.
+	var list []holdfast.ToolCall
+	var places []int
 	for i, c := range a.sequence {
-		list[i] = holdfast.ToolCall{
+		if c.own != nil {
+			continue
+		}
+		places = append(places, i)
+		list = append(list, holdfast.ToolCall{
 			ID:        c.id,
 			Name:      c.name,
 			Arguments: json.RawMessage(c.args),
@@ -46,7 +55,10 @@ func (a *completion) decideCalls() {
 			Iteration: r.st.Iteration,
 			State:     r.shared.State,
 			Frontend:  r.st.Calls[i].Frontend,
-		}
+		})
+	}
+	if len(list) == 0 {
+		return
 	}
 	b := holdfast.NewBatch(r.at.Load(), list)
 	if err := r.chain.Decide(r.inner, b); err != nil {
@@ -58,9 +70,9 @@ func (a *completion) decideCalls() {
 			b.Deny(i, "Not started: "+reason.Message)
 		}
 	}
-	for i := range list {
+	for i, at := range places {
 		result, ask := b.Decided(i)
-		switch call := &r.st.Calls[i]; {
+		switch call := &r.st.Calls[at]; {
 		case result != nil:
 			call.Given = &thread.GivenResult{
 				Text:   result.Text,

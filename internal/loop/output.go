@@ -33,7 +33,7 @@ type misfit struct {
 // are called it has none.
 func (a *completion) misfit() *misfit {
 	f := a.r.agent.Form
-	if f == nil || len(a.sequence) > 0 {
+	if f == nil || len(a.sequence) > 0 || a.more {
 		return nil
 	}
 	// An answer that has come is judged, also if the run is cancelled meanwhile.

@@ -69,6 +69,9 @@ func (a *completion) offered() []holdfast.ToolSpec {
 // before. The mark is stored with the next commit; if the process dies before that, the
 // next request is compared with an earlier one, which it repeats too.
 func (a *completion) prompted() {
+	if a.prompt == nil {
+		return // an agent's prompt is its own
+	}
 	r, sent := a.r, a.prompt.Last()
 	if sent == nil {
 		return // the model is not one of ours, or was not reached

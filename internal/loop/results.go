@@ -174,6 +174,9 @@ func closingResult(ctx context.Context, r *run, call *thread.Call, text string) 
 	if call.Finished() != nil {
 		return passed(ctx, r.agent.Hooks, toolOf(r, call), toolCall(r, call))
 	}
+	if call.Own != nil && text == thread.TextCancelled {
+		return holdfast.ToolResult{Text: thread.TextOwnCancelled, Failed: true}
+	}
 	return holdfast.ToolResult{Text: call.TextClosed(text, r.host.Config.Now().Time()), Failed: true}
 }
 

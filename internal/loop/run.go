@@ -80,6 +80,12 @@ type run struct {
 	// models are those of the agent, and model is the place of the one that is asked.
 	models fallback.Chain
 	model  int
+	// going is the stream of a model that is an agent, and goes on; nil if there is none. lost is
+	// why the last one broke off between two messages, and losses counts those without a complete
+	// message between them.
+	going  *going
+	lost   error
+	losses int
 	// tried counts the tries of the last model call.
 	tried int
 	// inner is ctx with what the Run hooks put into it.
@@ -190,8 +196,8 @@ func (r *run) completed() bool {
 	for leaf >= 0 && (r.hist.Path[leaf].Role == string(holdfast.RoleReasoning) || thread.Aside(&r.hist.Path[leaf])) {
 		leaf--
 	}
-	return leaf >= 0 && len(r.st.Calls) == 0 && r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) &&
-		thread.MisfitOf(&r.hist.Path[leaf]) == nil
+	return leaf >= 0 && len(r.st.Calls) == 0 && !r.st.More &&
+		r.hist.Path[leaf].Role == string(holdfast.RoleAssistant) && thread.MisfitOf(&r.hist.Path[leaf]) == nil
 }
 
 // moveTo sets where the run stands, for hooks and tools.

@@ -24,6 +24,8 @@ type Call struct {
 	Run string `json:"run"`
 	// Frontend means that the client makes the call and posts its result.
 	Frontend bool `json:"frontend,omitempty"`
+	// Own is set if the model's side carries the call out; nil for most.
+	Own *OwnCall `json:"own,omitempty"`
 	// Cut means that the model was stopped in the middle of the arguments; the call
 	// gets a result without being started.
 	Cut bool `json:"cut,omitempty"`

@@ -26,6 +26,8 @@ type CallFacts struct {
 	Attempts int `json:"attempts,omitempty"`
 	// Key is the call's idempotency key, if it is not the one that its thread and run give it.
 	Key string `json:"key,omitempty"`
+	// Remote is set if the model's side has carried the call out.
+	Remote *agui.Remote `json:"remote,omitempty"`
 }
 
 // WithFacts returns the metadata of the call's result: what is given, which may be empty, and
@@ -34,7 +36,7 @@ func (c *Call) WithFacts(metadata json.RawMessage, key string) json.RawMessage {
 	if c.Key == "" && c.Edited == "" {
 		key = ""
 	}
-	if c.Attempts < 2 && key == "" || c.Frontend {
+	if c.Attempts < 2 && key == "" && c.Own == nil || c.Frontend {
 		return metadata
 	}
 	all := map[string]json.RawMessage{}
@@ -48,6 +50,9 @@ func (c *Call) WithFacts(metadata json.RawMessage, key string) json.RawMessage {
 	}
 	if key != "" {
 		said["key"] = key
+	}
+	if c.Own != nil {
+		said["remote"] = agui.Remote{Message: c.Own.Message}
 	}
 	all["holdfast"] = MustJSON(said)
 	return MustJSON(all)

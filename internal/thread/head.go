@@ -117,6 +117,7 @@ type Work struct {
 	TakenBack
 	// Open means that the iteration's answer is committed but the iteration is not closed.
 	Open bool `json:"open,omitempty"`
+	Answering
 	// Question is what a hook asks before the iteration continues; nil for most.
 	Question *Question `json:"question,omitempty"`
 	// Misfit is an answer that was taken back because it does not have its agent's form; nil

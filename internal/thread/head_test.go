@@ -74,6 +74,8 @@ func fullState() *State {
 			Model: "p/m2",
 			Usage: []holdfast.Usage{{Provider: "p", Model: "m", InputTokens: &n}},
 			Open:  true,
+			Answering: Answering{true, &Begun{After: "m", Messages: []json.RawMessage{json.RawMessage(`{"id":"m2"}`)},
+				Calls: json.RawMessage(`[{"id":"c"}]`)}},
 			Question: &Question{
 				Interrupt: &agui.Interrupt{ID: "i2", Reason: "r"},
 				Answer:    &holdfast.Answer{InterruptID: "i2"},

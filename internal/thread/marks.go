@@ -51,14 +51,18 @@ const (
 	TextCancelled   = "No result: the run was cancelled before the call finished."
 	TextInDoubt     = "Outcome unknown: the server died while this call was running. It may have taken effect, and " +
 		"it was not started again. Check before you repeat it."
-	TextUnknown = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was not " +
-		"started again. Check before you repeat it."
+	TextUnknown = "Outcome unknown: no answer came back from this call. It may have taken effect, and it was " +
+		"not started again. Check before you repeat it."
 	TextNotDone = "No result: no answer came back from this call, and it has not taken " +
 		"effect. It can be made again."
-	TextPanicked    = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
-	TextNotChosen   = "Not started: the request that this answers does not let the model call this tool."
-	TextNobodyToAsk = "Not started: a person would have to be asked about this call, and nobody can be asked here."
-	TextCut         = "Not started: the answer was cut off in the middle of this call's arguments by the model's " +
+	TextPanicked     = "%s failed because of a mistake in the tool itself. It may have taken effect in part."
+	TextNotChosen    = "Not started: the request that this answers does not let the model call this tool."
+	TextNobodyToAsk  = "Not started: a person would have to be asked about this call, and nobody can be asked here."
+	TextOwnCancelled = "No result: the run was cancelled while the agent carried this call out. It may " +
+		"still take effect there."
+	TextOwnLost  = "No result: the agent was lost while it carried this call out. It can be made again."
+	TextOwnAgain = "No result came back from this call, and a person wants it to be made again."
+	TextCut      = "Not started: the answer was cut off in the middle of this call's arguments by the model's " +
 		"length limit or a filter. Make a shorter call."
 )
 

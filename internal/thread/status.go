@@ -140,7 +140,7 @@ func (s *State) Rewind(leaf string) {
 	s.to(threads.StatusIdle, holdfast.OutcomeSuccess, nil)
 	s.Leaf, s.Iteration, s.Model, s.Prompt = leaf, 0, "", s.Prompt.Branched()
 	s.Calls, s.Queued, s.Open, s.Question = nil, nil, false, nil
-	s.Misfit, s.Output = nil, ""
+	s.Misfit, s.Output, s.More, s.Begun = nil, "", false, nil
 }
 
 // Rest turns a state that was taken in mid-run into one that a thread can stand in: it

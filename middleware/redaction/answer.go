@@ -19,9 +19,9 @@ type answerStream struct {
 // pass passes on a delta with whatever can be released. Text that is held back is released
 // before something of another kind follows it. It returns false when the reader wants no more.
 func (s *answerStream) pass(d holdfast.Delta) bool {
-	if s.calls != nil && d.Call != nil && d.Finish != "" { // the rest of the call comes before its end
-		end := holdfast.Delta{Usage: d.Usage, Finish: d.Finish}
-		d.Usage, d.Finish = nil, ""
+	if s.calls != nil && d.Call != nil && (d.Finish != "" || d.More) { // the rest of the call comes before its end
+		end := holdfast.Delta{Usage: d.Usage, Finish: d.Finish, More: d.More}
+		d.Usage, d.Finish, d.More = nil, "", false
 		return s.pass(d) && s.pass(end)
 	}
 	if d.Reasoning != "" || d.ReasoningSecret != "" {
@@ -30,7 +30,7 @@ func (s *answerStream) pass(d holdfast.Delta) bool {
 		}
 		d.Reasoning = s.reasoning.add(d.Reasoning)
 	}
-	ends := d.Call != nil || d.Finish != ""
+	ends := d.Call != nil || d.Finish != "" || d.More
 	if d.Text != "" || ends {
 		d.Reasoning += s.reasoning.flush()
 	}
@@ -58,9 +58,13 @@ func (s *answerStream) passCall(d *holdfast.Delta) bool {
 			s.calls[piece.Index] = &textStream{hiding: s.text.hiding}
 		}
 		piece.Arguments = s.calls[piece.Index].add(piece.Arguments)
+		if piece.Own != nil { // it is the last one
+			piece.Arguments += s.calls[piece.Index].flush()
+			delete(s.calls, piece.Index)
+		}
 		d.Call = &piece
 	}
-	if d.Finish != "" {
+	if d.Finish != "" || d.More {
 		for _, index := range slices.Sorted(maps.Keys(s.calls)) {
 			if !s.flushCall(index) {
 				return false

@@ -129,6 +129,12 @@ type mortalModel struct {
 	life life
 }
 
+// Continues reports what the model itself says.
+func (m mortalModel) Continues() bool {
+	c, is := m.Model.(interface{ Continues() bool })
+	return is && c.Continues()
+}
+
 // ModelName says whose model it is, if that is known.
 func (m mortalModel) ModelName() (provider, model string) {
 	if named, ok := m.Model.(interface{ ModelName() (string, string) }); ok {

@@ -1,0 +1,144 @@
+package loop
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
+	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
+	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/store"
+)
+
+// A model that is an agent shows more than an answer: changes of the shared state, steps,
+// activities, RAW and CUSTOM. A change of the state is committed by itself, and stands even if the
+// message around it is taken back: another try of the model is given the state as it is.
+
+// besides is a run that takes such events. Only the run's goroutine uses it.
+type besides struct{ r *run }
+
+// takeBeside takes an event that stands beside the answer. One that cannot be read is left out: the
+// model checks what it passes on.
+func (x besides) takeBeside(data json.RawMessage) error {
+	r := x.r
+	ev, err := agui.DecodeEvent(data)
+	if err != nil {
+		r.log.Debug("an event of an agent was left out", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+		return nil
+	}
+	switch e := ev.(type) {
+	case agui.StateSnapshot:
+		return x.changeState(func(json.RawMessage) (json.RawMessage, error) { return e.Snapshot, nil })
+	case agui.StateDelta:
+		return x.changeState(func(before json.RawMessage) (json.RawMessage, error) {
+			return jsonpatch.Change(before, e.Delta)
+		})
+	case agui.StepStarted:
+		return x.beginStep(e.StepName)
+	case agui.StepFinished:
+		if finish := r.going.beside.steps[e.StepName]; finish != nil {
+			delete(r.going.beside.steps, e.StepName)
+			finish()
+		}
+	case agui.ActivitySnapshot:
+		return x.takeActivity(e.MessageID, e.ActivityType, e.Content)
+	case agui.ActivityDelta:
+		content, err := jsonpatch.Change(r.going.beside.activities[e.MessageID], e.Patch)
+		if err != nil {
+			x.leftOut(err)
+			return nil
+		}
+		return x.takeActivity(e.MessageID, e.ActivityType, content)
+	case agui.Raw:
+		return r.w.Add([]agui.Event{agui.Raw{Base: agui.Base{Timestamp: r.now()}, Event: e.Event, Source: e.Source}},
+			journal.Soon, nil)
+	case agui.Custom:
+		return x.takeCustom(e)
+	}
+	return nil
+}
+
+// leftOut logs why something of an agent's stream is not shown.
+func (x besides) leftOut(err error) {
+	r := x.r
+	r.log.Warn("something that an agent sent was left out",
+		"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "error", err)
+}
+
+// takeCustom passes an application's event on. The server's own names stay its own.
+func (x besides) takeCustom(e agui.Custom) error {
+	r := x.r
+	base := agui.Base{Timestamp: r.now()}
+	if strings.HasPrefix(e.Name, "holdfast.") {
+		raw := thread.MustJSON(map[string]any{"name": e.Name, "value": e.Value})
+		return r.w.Add([]agui.Event{agui.Raw{Base: base, Event: raw, Source: "remote"}}, journal.Soon, nil)
+	}
+	return r.w.Add([]agui.Event{agui.Custom{Base: base, Name: e.Name, Value: e.Value}}, journal.Soon, nil)
+}
+
+// changeState changes the shared state at once. A change that cannot be made is left out.
+func (x besides) changeState(update holdfast.StateUpdate) error {
+	r := x.r
+	before := r.shared.State
+	if before == nil {
+		before = json.RawMessage("null")
+	}
+	next, err := update(before)
+	if err == nil {
+		next, err = jsonpatch.Clean(next)
+	}
+	if err == nil {
+		err = r.agent.Shared.Check(r.ctx, next)
+	}
+	if err != nil {
+		x.leftOut(err)
+		return nil
+	}
+	c := r.shared.Change(next, thread.SharedAfter(r.host.Config.NewID("st")), r.st.Format, "",
+		r.host.Config.Now().Time())
+	if c == nil {
+		return nil
+	}
+	r.shared, r.st.Shared = c.Shared, c.ID
+	return r.w.Add([]agui.Event{c.Event(r.w.HasState())}, journal.Soon, func(commit *store.Commit, _ store.Cursor) {
+		commit.Put = append(commit.Put, c.Put)
+		r.saveState(commit)
+	})
+}
+
+// beginStep begins a step, unless it is open.
+func (x besides) beginStep(name string) error {
+	r := x.r
+	b := &r.going.beside
+	if b.steps[name] != nil {
+		return nil
+	}
+	finish, err := r.steps.step(r.ctx, name)
+	if err != nil {
+		x.leftOut(err)
+		return nil
+	}
+	if b.steps == nil {
+		b.steps = map[string]func(){}
+	}
+	b.steps[name] = finish
+	return nil
+}
+
+// takeActivity shows an activity as it is now. id is what the agent calls its message.
+func (x besides) takeActivity(id, kind string, content json.RawMessage) error {
+	r := x.r
+	b := &r.going.beside
+	if b.activities == nil {
+		b.activities = map[string]json.RawMessage{}
+	}
+	b.activities[id] = content
+	err := r.activities.show(r.ctx, activity.Change{Type: kind, Name: id, Content: content})
+	if err != nil {
+		x.leftOut(err)
+	}
+	return nil
+}
