@@ -28,9 +28,10 @@ func TestProgramOnThePages(t *testing.T) {
 	block, onlyGo := regexp.MustCompile("(?ms)^```(?:go|yaml)\n(.*?)^```$"),
 		regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 	for _, page := range []string{"docs/dojo.md", "docs/embedding.md", "docs/extending.md", "docs/mcp.md",
-		"docs/tools.md"} {
+		"docs/remote-agents.md", "docs/tools.md"} {
 		blocks := block.FindAllStringSubmatch(readFile(t, page), -1)
-		if page == "docs/mcp.md" || page == "docs/tools.md" { // of their files internal/command has a test
+		// Of the files on these pages internal/command has a test.
+		if page == "docs/mcp.md" || page == "docs/tools.md" || page == "docs/remote-agents.md" {
 			blocks = onlyGo.FindAllStringSubmatch(readFile(t, page), -1)
 		}
 		if len(blocks) == 0 {

@@ -151,6 +151,9 @@ func (p Parts) agents(file *config.File, declared map[string]holdfast.Tool) ([]h
 	for i, a := range file.Agents {
 		agents[i] = a.Agent
 		agents[i].Tools, agents[i].Revision = p.toolsOf(a, declared), declaredRevision(&a)
+		if a.Remote != nil {
+			mistakes = append(mistakes, checkRemote(a, &agents[i]))
+		}
 		if _, err := thread.Schemas(agents[i : i+1]); err != nil {
 			mistakes = append(mistakes, a.Errorf("middleware", "%v", err))
 		}
@@ -167,6 +170,7 @@ type agentDeclaration struct {
 	Models     []modelDeclaration  `json:"models"`
 	Middleware []json.RawMessage   `json:"middleware,omitempty"` // the options
 	Servers    map[string][]string `json:"servers,omitempty"`    // the patterns of tools, by the name of the MCP server
+	Remote     *remoteDeclaration  `json:"remote,omitempty"`
 }
 
 type modelDeclaration struct {
@@ -182,6 +186,9 @@ func declaredRevision(a *config.Agent) string {
 		var m ModelSpec
 		_ = a.Models[i].Decode(&m, nil) // what is wrong with it is found when it is made
 		d.Models = append(d.Models, modelDeclaration{m.Params, m.Timeout, m.IdleTimeout})
+	}
+	if a.Remote != nil {
+		d.Remote = remoteDeclared(a.Remote)
 	}
 	for _, s := range a.ServerTools {
 		if d.Servers == nil {
@@ -284,6 +291,10 @@ func (p Parts) toolsOf(a config.Agent, declared map[string]holdfast.Tool) []hold
 // models makes an agent's models. An error names the line in the file of each that cannot
 // be made.
 func (p Parts) models(a config.Agent) ([]holdfast.Model, error) {
+	if a.Remote != nil {
+		far, err := declared.Remote(a.Remote, a.Name, p.Getenv)
+		return []holdfast.Model{far}, err
+	}
 	list := a.Models
 	if only := list[0]; only.Name == "" {
 		names := p.defaults()

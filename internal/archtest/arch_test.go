@@ -517,6 +517,12 @@ var rules = map[string]rule{
 		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "internal/strictjson", "model"},
 		why:  "a model knows neither the loop nor AG-UI",
 	},
+	"remote": {
+		ours: []string{
+			"", "failure", "internal/agui", "internal/modelhttp", "internal/schema", "internal/strictjson", "model",
+		},
+		why: "an agent elsewhere is a model whose provider speaks AG-UI; it knows no engine",
+	},
 	"model/responses": {
 		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "model"},
 		why:  "a model knows neither the loop nor AG-UI",
@@ -543,6 +549,7 @@ var rules = map[string]rule{
 			"internal/config",
 			"internal/tools",
 			"mcp",
+			"remote",
 			"secret",
 			"webhook",
 		},
@@ -587,6 +594,7 @@ var rules = map[string]rule{
 			"",
 			"access",
 			"codes",
+			"sharedstate",
 			"state",
 			"store",
 			"threads",
@@ -618,6 +626,7 @@ var rules = map[string]rule{
 			"model/gemini",
 			"model/openai",
 			"model/responses",
+			"remote",
 			"internal/model/scripted",
 			"internal/stores",
 			"internal/thread",

@@ -48,6 +48,8 @@ var proofs = []struct {
 	{page: "docs/tools.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/mcp.md", language: "go", test: "holdfast.TestProgramOnThePages"},
 	{page: "docs/mcp.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
+	{page: "docs/remote-agents.md", language: "go", test: "holdfast.TestProgramOnThePages"},
+	{page: "docs/remote-agents.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/tools.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/configuration.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/security.md", language: "go yaml text", test: "server.TestSecurityPage"},

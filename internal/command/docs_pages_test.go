@@ -157,7 +157,7 @@ func TestFileOnThePage(t *testing.T) {
 	const document = `{"openapi": "3.0.3", "paths": {
 		"/items/{item}": {` + item + `, "get": {"operationId": "getItem"}, "put": {}},
 		"/items/{item}/price": {"put": {` + item + `}}}}`
-	for _, name := range []string{"configuration", "tools", "mcp", "shared-state"} {
+	for _, name := range []string{"configuration", "tools", "mcp", "shared-state", "remote-agents"} {
 		page, err := os.ReadFile("../../docs/" + name + ".md")
 		if err != nil {
 			t.Fatal(err)

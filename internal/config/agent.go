@@ -50,6 +50,7 @@ func (r *agentReader) agent(n *yaml.Node) Agent {
 		"tools":            func(n *yaml.Node) { r.tools(&a, n) },
 		"middleware":       func(n *yaml.Node) { a.Middleware, a.Options = r.middleware(n) },
 		"output":           func(n *yaml.Node) { a.Output = r.output(n) },
+		"remote":           func(n *yaml.Node) { a.Remote = r.remote(n) },
 	})
 	a.at = r.p.object(n, shape.Title, known)
 	r.said(&a, d.d)
@@ -64,6 +65,9 @@ func (r *agentReader) agent(n *yaml.Node) Agent {
 		one.d.at["name"] = at
 	}
 	a.Models = r.modelsOf(&a, Model{one.d, name}, list)
+	if a.Remote != nil {
+		r.onlyRemote(&a)
+	}
 	if a.FallbackRefused && len(a.Models) < 2 {
 		r.p.mistake(a.at["refusal"], "refusal: next needs a second model; list both under models, the one that is "+
 			"asked first at the beginning")

@@ -63,6 +63,8 @@ type Agent struct {
 	Line int
 	// Models are those that are asked, the first first; there is at least one.
 	Models []Model
+	// Remote is where the agent runs, if that is elsewhere; nil for most.
+	Remote *Declaration
 	// InstructionsFile is the path in instructionsFile, made absolute or relative to
 	// the working directory; empty if there is none.
 	InstructionsFile string
