@@ -16,9 +16,9 @@ function open(messages) {
 
 /** Goes through a feature, and compares what the client has with what the server has. */
 export async function converse(id, server) {
-  const { say, client = {}, events: seen, history } = features[id];
+  const { agent: name = id, say, client = {}, events: seen, history } = features[id];
   const threadId = `client-${id}-${randomUUID()}`;
-  const agent = new HttpAgent({ url: `${server.api}/agents/${id}/runs`, threadId, initialState: client.state });
+  const agent = new HttpAgent({ url: `${server.api}/agents/${name}/runs`, threadId, initialState: client.state });
   const content = client.parts ? [{ type: 'text', text: say }, ...client.parts] : say;
   agent.addMessage({ id: randomUUID(), role: 'user', content });
   const { tools } = client;

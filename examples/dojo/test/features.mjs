@@ -29,7 +29,7 @@ const recipe = {
 };
 
 /**
- * By the agent's name:
+ * By the agent's name, or with the agent's name:
  *
  *   say      what is said
  *   client   what a client without a page brings: tools and the answers to their calls, a state, the
@@ -129,6 +129,18 @@ export const features = {
     },
     shown: `!document.querySelector('.document[data-asks]') && document.querySelector('.document')?.innerText.includes('no night at all.') && ${shows('The story about a pirate is kept.')}`,
   },
+  refusal: {
+    agent: 'predictive_state_updates',
+    say: 'Write a story about a mermaid',
+    client: { payload: { approved: false } },
+    history(messages, state) {
+      assert.equal(calls(messages, 'write_document').length, 1);
+      assert.ok(!state?.document, 'what was refused is not kept');
+    },
+    asks: "document.querySelector('.document[data-asks]')",
+    act: (page) => page.pressButton('Refuse it', '.document'),
+    shown: `document.querySelector('.stage .empty') && ${shows('Then I leave it')}`,
+  },
   agentic_chat_reasoning: {
     say: 'Think: cheese',
     history(messages) {
@@ -152,6 +164,14 @@ export const features = {
       await page.until("document.querySelector('[data-testid=copilot-attachment-queue]')");
     },
     shown: `${shows('1 × 1 pixels')} && document.querySelector('.talk img')`,
+  },
+  painting: {
+    agent: 'agentic_chat_multimodal',
+    say: 'paint the sea',
+    history(messages) {
+      assert.deepEqual(messages.filter(({ role }) => role === 'activity').map(({ activityType }) => activityType), ['holdfast.image']);
+    },
+    shown: `document.querySelector('.painted')?.naturalWidth === 320 && ${shows('The sea in the evening')}`,
   },
   interrupt: {
     say: 'Book a call about prices with sales',

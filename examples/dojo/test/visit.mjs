@@ -15,7 +15,7 @@ export class Visit {
 
   async say() {
     const { page, pages, server, dir } = this.t;
-    const query = new URLSearchParams({ feature: this.id, thread: this.thread, server: `${server.api}/copilotkit` });
+    const query = new URLSearchParams({ feature: this.feature.agent ?? this.id, thread: this.thread, server: `${server.api}/copilotkit` });
     await page.goto(`${pages}?${query}`);
     await page.until(connected);
     await page.until(`document.querySelector('${box}')`);

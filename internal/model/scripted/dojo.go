@@ -187,7 +187,10 @@ func story(s situation, match []string) answer {
 		"could see what was done already, and what was not.\n\n" +
 		"In the morning everything hung where it had hung before. The rope had held, and " + hero +
 		" went on with the very next knot, as if there had been no night at all."
-	return once(s, callTool("write_document", "document", text), func(result) answer {
+	return once(s, callTool("write_document", "document", text), func(r result) answer {
+		if strings.HasPrefix(r.text, "The person did not allow") {
+			return say("Then I leave it.")
+		}
 		return say("The story about %s is kept.", hero)
 	})
 }

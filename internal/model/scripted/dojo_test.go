@@ -34,6 +34,8 @@ func TestDojo(t *testing.T) {
 		"Book a call about prices": {"schedule_meeting", `{"topic":"a call about prices"}`, "Booked.", "Booked."},
 		"schedule a review with Alice": {"schedule_meeting", `{"attendee":"Alice","topic":"a review"}`, "Booked.",
 			"Booked."},
+		"write a story about a mermaid": {"write_document", "a mermaid", "The person did not allow this call.",
+			"I leave it"},
 		"change the background to gray": {"change_background", "gray", "No result: it was not answered.",
 			"no proper result"},
 	} {
