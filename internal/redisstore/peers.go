@@ -197,15 +197,18 @@ func (p *peers) open() *redis.PubSub {
 func (p *peers) followSoon(within time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed && p.following.CompareAndSwap(false, true) {
-		p.running.Go(func() {
-			defer p.following.Store(false)
-			p.follow(p.ctx, within)
-			if p.reminds() {
-				p.remind(p.ctx)
-			}
-		})
+	if p.closed || !p.following.CompareAndSwap(false, true) {
+		return
 	}
+	// It belongs to this renewal, however soon the next one comes.
+	reminds := p.crowd.living > manyProcesses || p.renewals%remindEvery == 2
+	p.running.Go(func() {
+		defer p.following.Store(false)
+		p.follow(p.ctx, within)
+		if reminds { // the others of what this process owns
+			p.remind(p.ctx)
+		}
+	})
 }
 
 // follow makes sure, after the lease was renewed, that the subscriptions are at the Redis
@@ -339,11 +342,4 @@ func (p *peers) renews(lease time.Duration) bool {
 	p.lease = lease
 	p.renewals++
 	return p.crowd.living <= manyProcesses || p.renewals%rareEvery == 1
-}
-
-// reminds reports whether the others are to be reminded of what this process owns.
-func (p *peers) reminds() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.crowd.living > manyProcesses || p.renewals%remindEvery == 2
 }

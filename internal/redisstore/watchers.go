@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -200,7 +201,7 @@ func (w *watchers) ask(ctx context.Context) {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()
 	own := false
-	for {
+	for ticks := false; ; ticks = false {
 		select {
 		case <-ctx.Done():
 			return
@@ -208,12 +209,13 @@ func (w *watchers) ask(ctx context.Context) {
 			w.move(ctx)
 		case <-w.changed:
 		case <-tick.C:
+			ticks = true
 		}
 		own = own || w.listenToOwn(ctx)
 		if w.shards != nil {
 			w.atShards(ctx)
 		}
-		begin, end := w.due(w.clock.Stamp())
+		begin, end := w.due(w.clock.Stamp(), ticks)
 		for _, tag := range begin {
 			w.askFor(ctx, tag)
 		}
@@ -251,9 +253,9 @@ func (w *watchers) atShards(ctx context.Context) {
 	}
 }
 
-// due returns the tags of the threads to ask, for the first time or again, and of those
-// that nobody waits for anymore.
-func (w *watchers) due(now clock.Stamp) (begin, end []string) {
+// due returns the tags of the threads to ask, for the first time or again, and at a tick of those
+// that nobody waits for anymore: somebody who waits again at once finds them asked.
+func (w *watchers) due(now clock.Stamp, ticks bool) (begin, end []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waiting := map[string]bool{}
@@ -265,11 +267,13 @@ func (w *watchers) due(now clock.Stamp) (begin, end []string) {
 		}
 	}
 	for tag := range w.asked {
-		if !waiting[tag] {
+		if ticks && !waiting[tag] {
 			delete(w.asked, tag)
 			end = append(end, tag)
 		}
 	}
+	slices.Sort(begin)
+	slices.Sort(end)
 	return begin, end
 }
 
