@@ -171,8 +171,8 @@ type Config struct {
 	// journal.Config. It is nil in a server.
 	Pause func(store.ThreadKey)
 	// Waited is called where several may go on at the same moment: a request that has waited for
-	// news of a run's owner, or a stream for the end of a run here, and a call that must find out
-	// whether it may start. what is the thread, or the call. It is nil in a server.
+	// news of a run's owner, or a stream for the end of a run here, a call that must find out
+	// whether it may start, and a sweep. what is the thread, or the call. It is nil in a server.
 	Waited func(ctx context.Context, what string)
 	// Ended is called when a run of the thread has ended in this process. It must not
 	// block. It may be nil.

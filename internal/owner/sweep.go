@@ -45,6 +45,8 @@ type sweeper struct {
 	succeed func(ctx context.Context, key store.ThreadKey, leaving string, mine func(agent string) bool) error
 	// swept is called after each sweep.
 	swept func()
+	// waited is Config.Waited; it may be nil.
+	waited func(ctx context.Context, what string)
 	// share returns how long this process waits between two looks that all of them share.
 	share func(time.Duration) time.Duration
 
@@ -80,6 +82,7 @@ func newSweeper(h *house) *sweeper {
 		draining: h.draining,
 		gone:     make(chan struct{}, 1),
 		left:     make(chan store.Departure, 1024),
+		waited:   h.cfg.Waited,
 	}
 }
 
@@ -131,6 +134,9 @@ func (s *sweeper) run() {
 			due, gone = timer.C, s.gone
 		case <-gone:
 		case <-due:
+		}
+		if s.waited != nil {
+			s.waited(s.ctx, "to sweep") // several may be gone at once
 		}
 		for more := true; more; { // one sweep is for all that there is to hear by now
 			select {
