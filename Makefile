@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts remote-kills fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills dojo screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts remote-kills remotes fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills dojo screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -106,6 +106,10 @@ model-cuts: ## cut the stream of every provider at every byte, with a fallback t
 
 remote-kills: ## kill remote agents, and the server before them, at random
 	HOLDFAST_REMOTE_KILLS=500 go test -count=1 -timeout=30m -run='^TestRandomKills$$' -v ./remote
+
+remotes: ## kill an agent in Node, the server before it, and both (needs Node)
+	go build -o bin/holdfast ./cmd/holdfast
+	HOLDFAST=$(CURDIR)/bin/holdfast RUNS=60 node examples/remote/kills.mjs
 
 bench: ## benchmarks and the load bench, with the ratios that docs/benchmarks.md quotes
 	scripts/bench.sh
