@@ -98,7 +98,7 @@ func counting(_ context.Context, req *holdfast.ModelRequest) iter.Seq2[holdfast.
 // TestHoldfastBeforeHoldfast cuts the connection between two servers anywhere. The run ends as if nothing
 // had happened, and the tool of the one behind is called once.
 func TestHoldfastBeforeHoldfast(t *testing.T) {
-	for cut := 0; cut < 4000; cut += 250 {
+	for cut := 0; cut < 2000; cut += 250 {
 		t.Run(fmt.Sprint("after ", cut), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var count atomic.Int64

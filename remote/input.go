@@ -43,11 +43,15 @@ func runID(run string) string {
 	return fmt.Sprintf("%s%d-%s", hopPrefix, hops(run)+1, encoding.EncodeToString(random[:]))
 }
 
-// threadID returns the id of the thread for the agent. Ids of threads are chosen by clients, and only
-// tell those of one user apart; the agent may tell conversations apart by nothing else.
-func threadID(at *holdfast.Iteration, thread string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", at.Principal.Tenant, at.Principal.User, thread,
-		at.Incarnation))
+// threadID returns the id of the thread for the agent's run. Ids of threads are chosen by clients, and only
+// tell those of one user apart; the agent may tell conversations apart by nothing else. A run beside the
+// conversation has one of its own, so that an agent that keeps conversations does not take it for a part.
+func threadID(at *holdfast.Iteration, thread, run string) string {
+	if !at.Side {
+		run = ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", at.Principal.Tenant, at.Principal.User, thread,
+		at.Incarnation, run))
 	return encoding.EncodeToString(sum[:20])
 }
 
@@ -88,7 +92,7 @@ func (a *Agent) input(req *holdfast.ModelRequest, at holdfast.Iteration, given [
 	if context == nil {
 		context = []holdfast.ContextItem{}
 	}
-	in.body.Member("threadId", threadID(&at, req.Thread))
+	in.body.Member("threadId", threadID(&at, req.Thread, in.run))
 	in.body.Member("runId", in.run)
 	in.body.Member("protocolVersion", agui.ProtocolVersion)
 	state := req.State

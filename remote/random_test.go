@@ -77,7 +77,7 @@ func take(left []string, pieces []piece) (rest []string, whole int) {
 // calls. Each run of the agent leaves a beginning of itself, and the last one all of it: nothing is lost,
 // and nothing said or done twice. HOLDFAST_REMOTE_KILLS says how many runs are tried.
 func TestRandomKills(t *testing.T) {
-	n, seed := 30, uint64(time.Now().UnixNano())
+	n, seed := 12, uint64(time.Now().UnixNano())
 	if all, err := strconv.Atoi(os.Getenv("HOLDFAST_REMOTE_KILLS")); err == nil {
 		n = all
 	}

@@ -138,6 +138,9 @@ type attempts struct {
 
 // choose moves the run to another model if the one that it has is not to be asked.
 func (t *attempts) choose() error {
+	if t.r.going != nil {
+		return nil // it goes on with the one that it has
+	}
 	if at, _ := t.pick(t.r.host.Config.Circuit.Begin); at != t.r.model {
 		if err := t.move(at); err != nil {
 			return err
