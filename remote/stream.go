@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
@@ -42,9 +43,10 @@ type stream struct {
 	calls   map[string]*call
 	awaited map[string]*call
 	count   int
-	// texts are those that the run has said, by their messages, and skipped the messages that are
+	// texts are hashes of what the run has said, by its messages, and skipped the messages that are
 	// not the agent's words.
-	texts   map[string][]byte
+	texts   map[string]*maphash.Hash
+	seed    maphash.Seed
 	skipped map[string]bool
 	// chunk is what the next chunk without an id belongs to.
 	chunk string
@@ -96,7 +98,8 @@ func newStream(answer *modelhttp.Answer, a *Agent, req *holdfast.ModelRequest, i
 		offered: map[string]bool{},
 		calls:   map[string]*call{},
 		awaited: map[string]*call{},
-		texts:   map[string][]byte{},
+		texts:   map[string]*maphash.Hash{},
+		seed:    maphash.MakeSeed(),
 		skipped: map[string]bool{},
 		earlier: map[string]holdfast.ToolCall{},
 	}
@@ -245,8 +248,19 @@ func (s *stream) text(id, delta string) error {
 	s.now.names(&d, id)
 	s.now.said = true
 	s.words.learn(id)
-	s.texts[id] = append(s.texts[id], delta...)
+	s.remember(id, delta)
 	return s.emit(d)
+}
+
+// remember notes what a message says; the hash of it is enough.
+func (s *stream) remember(id, delta string) {
+	said := s.texts[id]
+	if said == nil {
+		said = &maphash.Hash{}
+		said.SetSeed(s.seed)
+		s.texts[id] = said
+	}
+	_, _ = said.WriteString(delta) // it does not fail
 }
 
 // textChunk passes on words in the short form.
@@ -469,8 +483,9 @@ func (s *stream) restated(m *agui.Message) error {
 
 // hasSaid reports whether a message of the run has these words, under whatever id.
 func (s *stream) hasSaid(text string) bool {
+	sum := maphash.String(s.seed, text)
 	for _, said := range s.texts {
-		if string(said) == text {
+		if said.Sum64() == sum {
 			return true
 		}
 	}
