@@ -50,6 +50,9 @@ type Options struct {
 	// of it is shown: the level failover. New refuses a Redis that has fewer. 0 means that
 	// Redis's own answer is enough.
 	Replicas int
+	// Waited is called before the store looks which threads are watched: those who watch one, or
+	// leave it, at the same moment may still be about to. It is nil in a server.
+	Waited func(ctx context.Context)
 }
 
 // Store is a store in Redis. All its methods may be called concurrently.
@@ -180,6 +183,7 @@ func newStore(client redis.UniversalClient, codec *frame.Codec, acks *replicas, 
 		scripts: s.scripts,
 		clock:   s.clock,
 		elders:  newElders(client, k),
+		waited:  opts.Waited,
 	}
 	s.peers = newPeers(client, k, s.watchers, s.roster, s.clock, opts.Log)
 	s.watchers.news, s.watchers.joined = s.peers.heard, s.peers.joined

@@ -41,6 +41,7 @@ type watchers struct {
 	// cluster.
 	shards *shards
 	elders *elders
+	waited func(ctx context.Context) // Options.Waited
 	// everywhere means that threads are asked to publish on their ordinary channels; only ask uses it.
 	everywhere bool
 
@@ -210,6 +211,9 @@ func (w *watchers) ask(ctx context.Context) {
 		case <-w.changed:
 		case <-tick.C:
 			ticks = true
+		}
+		if w.waited != nil {
+			w.waited(ctx)
 		}
 		own = own || w.listenToOwn(ctx)
 		if w.shards != nil {

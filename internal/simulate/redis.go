@@ -66,7 +66,8 @@ func (r *remote) open(s *server) store.Store {
 	seams.opening.Store(true)
 	s.line = r.redis.NewLine(seams)
 	opened, err := redisstore.New(context.Background(), r.redis.Client(s.line), redisstore.Options{
-		Now: func() time.Time { return s.stamp().Time() },
+		Now:    func() time.Time { return s.stamp().Time() },
+		Waited: func(ctx context.Context) { seams.Turn(ctx, "who watches", "") },
 	})
 	if err != nil {
 		panic(err) // nothing has happened to its connections yet
@@ -169,12 +170,12 @@ func (r *remote) look() {
 			r.world.mu.Lock()
 			r.world.truth.delete(t.key.Thread, t.at)
 			r.world.mu.Unlock()
-		case err != nil && t.at.ETag == "", err == nil && head.Position() == t.at:
-			continue // it may still land
 		case err == nil && t.commit != nil && head.ETag == id:
 			r.world.mu.Lock()
 			r.world.landed(t.server, t.commit)
 			r.world.mu.Unlock()
+		case t.at.ETag == "", err == nil && head.Position() == t.at:
+			continue // it may still land: a thread that is deleted can begin again
 		}
 		delete(r.trials, id)
 	}

@@ -38,7 +38,9 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 		w.violated("a side run is stored nowhere", "%s has committed %s to %s", s.name, c.ID, c.Key.Thread)
 	}
 	for _, id := range c.Forget {
-		delete(k.results, k.messages[id].result) // another call may get its id
+		call := k.messages[id].result // whose id another one may get
+		delete(k.results, call)
+		delete(w.truth.handed, c.Key.Thread+" "+call)
 	}
 	for _, m := range c.Messages {
 		k.messages[m.ID] = message{parent: m.Parent}
