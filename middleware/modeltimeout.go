@@ -81,6 +81,9 @@ func (b *boundary) stream(deltas iter.Seq2[holdfast.Delta, error], yield func(ho
 
 // late returns the error of a call whose time is up; nil while it is not.
 func (b *boundary) late() error {
+	if b.ctx.Err() == nil { // which is so for each word
+		return nil
+	}
 	failed := &holdfast.ModelError{Kind: failure.Cut, Retryable: true, Public: "The model did not answer in time."}
 	switch cause := context.Cause(b.ctx); {
 	case errors.Is(cause, b.tooLong):

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -125,12 +126,12 @@ func validateListings(listings []Listing) error {
 	if len(listings) > MaxListings {
 		return fmt.Errorf("a thread cannot be in %d lists: %w", len(listings), ErrInvalid)
 	}
-	seen := make(map[List]bool, len(listings))
-	for _, l := range listings {
-		if l.Name == "" || l.Name == ListOwned || seen[l.List] {
+	for i := range listings {
+		l := &listings[i]
+		same := func(other Listing) bool { return other.List == l.List }
+		if l.Name == "" || l.Name == ListOwned || slices.ContainsFunc(listings[:i], same) {
 			return fmt.Errorf("a commit cannot put a thread into the list %q, or not twice: %w", l.Name, ErrInvalid)
 		}
-		seen[l.List] = true
 		if err := validateNames(l.Name, l.Tenant, l.Group); err != nil {
 			return err
 		}

@@ -109,7 +109,8 @@ func (r *Ring) Observer() observe.Observer {
 
 // Figures returns what there is to tell now.
 func (r *Ring) Figures() Figures {
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	last := r.open
 	last.FirstToken, last.Run, last.Commit = r.firstToken.spread(), r.run.spread(), r.commit.spread()
 	f := Figures{
@@ -126,12 +127,10 @@ func (r *Ring) Figures() Figures {
 	return f
 }
 
-// report locks the ring, in the step of this moment, until the function that it returns is
-// called.
-func (r *Ring) report() (done func()) {
+// report locks the ring, in the step of this moment.
+func (r *Ring) report() {
 	r.mu.Lock()
 	r.reach(r.now().UTC().Truncate(step))
-	return r.mu.Unlock
 }
 
 // reach closes the open step and those in which nothing was reported, if a later one has
@@ -156,7 +155,8 @@ func (r *Ring) reach(at time.Time) {
 }
 
 func (r *Ring) started(holdfast.Iteration, bool, int) {
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	r.runs.Running++
 	r.runs.Started++
 	r.open.Running = max(r.open.Running, r.runs.Running)
@@ -164,7 +164,8 @@ func (r *Ring) started(holdfast.Iteration, bool, int) {
 }
 
 func (r *Ring) ended(_ holdfast.Iteration, outcome holdfast.Outcome, code string, took time.Duration) {
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	r.runs.Running--
 	switch outcome {
 	case holdfast.OutcomeSuccess:
@@ -203,7 +204,8 @@ func (r *Ring) failed(code string) {
 
 // takenOver counts a takeover. A run that nobody continues has failed without having run here.
 func (r *Ring) takenOver(_ holdfast.Iteration, result observe.TakeoverResult, code string) {
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	switch result {
 	case observe.TakeoverDone:
 		r.runs.TakenOver++
@@ -213,7 +215,8 @@ func (r *Ring) takenOver(_ holdfast.Iteration, result observe.TakeoverResult, co
 }
 
 func (r *Ring) modelCalled(_ holdfast.Iteration, _ observe.ModelResult, first, _ time.Duration, usage *holdfast.Usage) {
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	if first >= 0 {
 		r.firstToken.add(first)
 	}
@@ -236,6 +239,7 @@ func (r *Ring) committed(_ holdfast.Iteration, _ *store.Commit, took time.Durati
 	if err != nil {
 		return
 	}
-	defer r.report()()
+	r.report()
+	defer r.mu.Unlock()
 	r.commit.add(took)
 }

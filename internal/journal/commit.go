@@ -24,7 +24,7 @@ func (w *Writer) wake() {
 	w.due = true
 	if !w.running && !w.ended {
 		w.running = true
-		w.Go(w.run)
+		w.Go(w.work)
 	}
 }
 
@@ -57,7 +57,7 @@ func (w *Writer) stopTimer() {
 	}
 }
 
-// wait waits until the group is committed, and returns its error.
+// wait waits until an awaited group is committed, and returns its error.
 func wait(ctx context.Context, b *group) error {
 	select {
 	case <-b.done:
@@ -88,8 +88,7 @@ func (w *Writer) run() {
 			err = w.write(b, pos, process)
 			w.mu.Lock()
 		}
-		b.err = err
-		close(b.done)
+		b.end(err)
 		if err == nil && w.outage > 0 {
 			w.noteOutage()
 		}

@@ -9,6 +9,7 @@ import (
 // group is what becomes one commit.
 type group struct {
 	items   []item       // become its records
+	room    [1]item      // of items, for the group of one word that most are
 	bytes   int          // of deltas
 	words   int          // how many deltas there are
 	commit  store.Commit // everything but records and position
@@ -17,7 +18,7 @@ type group struct {
 	// last are the run's last events, and finish adds what belongs to them; see Finish.
 	last   []agui.Event
 	finish func(c *store.Commit, last store.Cursor)
-	done   chan struct{} // closed when it is committed or has failed
+	done   chan struct{} // closed when it is committed or has failed; nil while nobody waits
 	err    error         // set before done is closed
 }
 
@@ -26,7 +27,8 @@ type group struct {
 type item struct {
 	kind agui.Type
 	id   string
-	text []byte
+	said string // a delta that none has joined
+	text []byte // those that have joined
 	data []byte
 	// full is what watchers in this process get, if data only refers to it.
 	full []byte
@@ -35,9 +37,34 @@ type item struct {
 // newGroup returns an empty group whose commit has its id already, so that a checkpoint
 // in it can name it.
 func (w *Writer) newGroup() *group {
-	b := &group{done: make(chan struct{})}
+	b := &group{}
+	b.items = b.room[:0]
 	b.commit.ID = w.NewID("c")
 	return b
+}
+
+// join adds a delta to another one of its item.
+func (it *item) join(text string) {
+	if it.text == nil {
+		it.text, it.said = append(make([]byte, 0, 2*(len(it.said)+len(text))), it.said...), ""
+	}
+	it.text = append(it.text, text...)
+}
+
+// awaited returns the group, which somebody is going to wait for; the caller holds the lock.
+func (b *group) awaited() *group {
+	if b.done == nil {
+		b.done = make(chan struct{})
+	}
+	return b
+}
+
+// end lets those go on who wait for the group; the caller holds the lock.
+func (b *group) end(err error) {
+	b.err = err
+	if b.done != nil {
+		close(b.done)
+	}
 }
 
 // append adds an event to the next group. A large result or activity goes into the log as a
@@ -80,7 +107,7 @@ func encodeItems(items []item) [][]byte {
 	}
 	size := 0
 	for i := range items {
-		size += len(items[i].text) + len(items[i].data) + 96
+		size += len(items[i].said) + len(items[i].text) + len(items[i].data) + 96
 	}
 	buf := make([]byte, 0, size)
 	records := make([][]byte, len(items))
@@ -91,7 +118,11 @@ func encodeItems(items []item) [][]byte {
 			continue
 		}
 		start := len(buf)
-		buf = agui.AppendDelta(buf, it.kind, it.id, string(it.text))
+		text := it.said
+		if it.text != nil {
+			text = string(it.text)
+		}
+		buf = agui.AppendDelta(buf, it.kind, it.id, text)
 		records[i] = buf[start:len(buf):len(buf)]
 	}
 	return records

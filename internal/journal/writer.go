@@ -97,6 +97,7 @@ type Writer struct {
 	running   bool          // the goroutine lives
 	ended     bool          // the goroutine will never live again
 	idle      chan struct{} // closed when ended is set
+	work      func()        // what the goroutine does: run
 }
 
 // New returns the Writer of a run whose first commit has left head. seq is the sequence
@@ -116,6 +117,7 @@ func New(cfg Config, head *store.Head, seq agui.Sequencer) *Writer {
 	if w.Go == nil {
 		w.Go = func(f func()) { go f() }
 	}
+	w.work = w.run
 	w.next = w.newGroup()
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	w.deadline = time.AfterFunc(w.GiveUp, w.stop)
@@ -153,15 +155,16 @@ func (w *Writer) Delta(ctx context.Context, kind agui.Type, id, text string) err
 	}
 	w.said = id
 	if n := len(b.items); n > 0 && b.items[n-1].kind == kind && b.items[n-1].id == id {
-		b.items[n-1].text = append(b.items[n-1].text, text...)
+		b.items[n-1].join(text)
 	} else {
-		b.items = append(b.items, item{kind: kind, id: id, text: []byte(text)})
+		b.items = append(b.items, item{kind: kind, id: id, said: text})
 		w.last++
 	}
 	b.bytes += len(text)
 	b.words++
 	full := b.bytes > w.Limit
 	if full {
+		b.awaited()
 		w.wake()
 	} else {
 		w.wakeWithin(window)
@@ -293,7 +296,7 @@ func (w *Writer) flush(ctx context.Context, advance bool) error {
 		defer w.mu.Unlock()
 		return w.err
 	}
-	b.advance = b.advance || advance
+	b.awaited().advance = b.advance || advance
 	// The next group follows the one in flight, so waiting for it waits for both;
 	// it may be empty.
 	w.wake()
@@ -310,7 +313,7 @@ func (w *Writer) Close(ctx context.Context, process string) error {
 		defer w.mu.Unlock()
 		return w.err
 	}
-	b := w.next
+	b := w.next.awaited()
 	b.closing = true
 	w.Process = process
 	w.wake()
@@ -335,7 +338,7 @@ func (w *Writer) Finish(ctx context.Context, events []agui.Event, f func(c *stor
 		defer w.mu.Unlock()
 		return w.err
 	}
-	b := w.next
+	b := w.next.awaited()
 	b.closing, b.last, b.finish, w.Process = true, events, f, ""
 	w.wake()
 	w.mu.Unlock()
@@ -392,8 +395,7 @@ func (w *Writer) fail(err error) {
 		w.unhealthy = nil
 	}
 	if w.next != nil {
-		w.next.err = w.err
-		close(w.next.done)
+		w.next.end(w.err)
 		w.next = nil
 	}
 	if !w.running {

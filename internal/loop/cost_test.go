@@ -283,7 +283,7 @@ func TestMemoryPerWord(t *testing.T) {
 	run(10)
 	fewCalls, few := run(100)
 	manyCalls, many := run(1100)
-	if calls, size := (manyCalls-fewCalls)/1000, (many-few)/1000; calls > 21 || size > 2100 {
-		t.Errorf("a word takes %.1f allocations of %.0f bytes together, more than 21 of 2,100", calls, size)
+	if calls, size := (manyCalls-fewCalls)/1000, (many-few)/1000; calls > 12 || size > 1600 {
+		t.Errorf("a word takes %.1f allocations of %.0f bytes together, more than 12 of 1,600", calls, size)
 	}
 }

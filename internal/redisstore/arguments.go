@@ -41,7 +41,7 @@ func (s *calls) append(tag string, c *store.Commit) call {
 	head := appendHead(expected[len(expected):], c, next)
 	return call{
 		script: s.scripts.append,
-		keys:   []string{s.keys.thread(tag), s.keys.log(tag)},
+		keys:   s.keys.threadAndLog(tag),
 		args: []any{
 			expected, head, next - 1, s.values.encodeEntry(c), layoutText, s.clock.Stamp().UnixMilli(),
 		},

@@ -185,6 +185,12 @@ func (k keys) thread(tag string) string { return k.prefix + "{" + tag + "}:t" }
 
 func (k keys) log(tag string) string { return k.prefix + "{" + tag + "}:l" }
 
+// threadAndLog returns both, in one piece of memory.
+func (k keys) threadAndLog(tag string) []string {
+	both := k.prefix + "{" + tag + "}:t" + k.prefix + "{" + tag + "}:l"
+	return []string{both[:len(both)/2], both[len(both)/2:]}
+}
+
 func (k keys) inbox(tag string) string { return k.prefix + "{" + tag + "}:i" }
 
 func (k keys) history(tag string) string { return k.prefix + "{" + tag + "}:h" }
