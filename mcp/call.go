@@ -29,6 +29,7 @@ type calling struct {
 	peer      *peer
 	spec      holdfast.ToolSpec
 	remote    string // the server's name for the tool
+	app       string // the URI of its interface; empty if it has none
 	inHeaders []paramHeader
 	x         *session
 	call      holdfast.ToolCall
@@ -65,7 +66,7 @@ func (c *calling) run(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 		var r demand
 		if err := json.Unmarshal(raw, &r); err != nil || r.Type != typeInput && r.Type != typeTask {
-			return resultOf(c.spec.Name, raw, c.peer.o.MaxResultBytes)
+			return c.finish(ctx, raw)
 		}
 		if r.Type == typeTask {
 			return c.beginTask(ctx, raw)

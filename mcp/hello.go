@@ -56,6 +56,8 @@ type hello struct {
 	put func(jsonrpc.Message) bool
 	// elicits: servers of the older revisions may ask people too.
 	elicits bool
+	// apps: the interfaces of tools are shown.
+	apps bool
 	// probe is how long to wait for the answer to server/discover; 0 means as long as for
 	// the whole beginning.
 	probe time.Duration
@@ -202,6 +204,9 @@ func (h *hello) initialize(r *jsonrpc.Request) *jsonrpc.Request {
 		caps := map[string]any{}
 		if h.elicits {
 			caps["elicitation"] = map[string]any{"form": map[string]any{}, "url": map[string]any{}}
+		}
+		if h.apps {
+			caps["extensions"] = map[string]any{extensionApps: capabilityApps()}
 		}
 		p["capabilities"] = caps
 		if data, err := json.Marshal(p); err == nil {

@@ -85,7 +85,12 @@ func (s *Server) choose(l *listing, used []offered, modern bool) {
 			l.refuse(o.Name, err)
 			continue
 		}
-		l.tools = append(l.tools, t)
+		if s.o.Apps != nil && t.takeInterface(o.Meta) {
+			l.forApps = append(l.forApps, t)
+		}
+		if !t.hidden {
+			l.tools = append(l.tools, t)
+		}
 	}
 	slices.SortFunc(l.tools, func(a, b holdfast.Tool) int {
 		return strings.Compare(a.(*Tool).spec.Name, b.(*Tool).spec.Name)

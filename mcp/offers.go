@@ -21,6 +21,8 @@ type listing struct {
 	more    int // that are refused and not listed
 	cut     bool
 	leftOut []string
+	// forApps are the tools that the server's interfaces may call.
+	forApps []*Tool
 }
 
 // maxRefused bounds the list of what is refused.
@@ -50,6 +52,7 @@ type offered struct {
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 	Annotations json.RawMessage `json:"annotations"`
+	Meta        json.RawMessage `json:"_meta"`
 	Execution   struct {
 		TaskSupport string `json:"taskSupport"`
 	} `json:"execution"`
@@ -141,7 +144,7 @@ func (r *reading) offer(raw []byte) {
 
 // size is how much describes the tool.
 func (o *offered) size() int {
-	return len(o.Title) + len(o.Description) + len(o.InputSchema) + len(o.Annotations)
+	return len(o.Title) + len(o.Description) + len(o.InputSchema) + len(o.Annotations) + len(o.Meta)
 }
 
 // toolName is what the protocol allows as a tool's name.

@@ -76,6 +76,10 @@ type Options struct {
 	// ExceptTools are such patterns of tools that are not used, whatever Tools says.
 	ExceptTools []string `json:"exceptTools,omitempty"`
 
+	// Apps shows people the interfaces of the server's tools, as activities. nil means that they are
+	// not shown, and that the server is not told that they could be.
+	Apps *Apps `json:"apps,omitempty"`
+
 	// Elicitation offers questions to people to servers of the revisions before 2026-07-28
 	// too. In these the call has to stay open meanwhile, in this process, and nothing says
 	// which call asks: so the server gets one call at a time, and an answer must come within
@@ -145,7 +149,7 @@ func (o *Options) Validate() error {
 	if _, err := o.guard(); err != nil {
 		errs = append(errs, err)
 	}
-	errs = append(errs, o.checkURL(), o.checkEffects())
+	errs = append(errs, o.checkURL(), o.checkEffects(), o.Apps.validate())
 	for field, patterns := range map[string][]string{"tools": o.Tools, "exceptTools": o.ExceptTools} {
 		for _, p := range patterns {
 			if _, err := path.Match(p, ""); err != nil || p == "" {

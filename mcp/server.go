@@ -234,7 +234,13 @@ const followTimeout = time.Second
 func (s *Server) connect(e *era) (*session, *listing, error) {
 	ctx, cancel := context.WithTimeout(s.conn.ctx, s.o.ConnectTimeout)
 	defer cancel()
-	h := &hello{era: *e, elicits: s.o.Elicitation, events: newEvents(), log: s.o.Log}
+	h := &hello{
+		era:     *e,
+		elicits: s.o.Elicitation,
+		apps:    s.o.Apps != nil,
+		events:  newEvents(),
+		log:     s.o.Log,
+	}
 	c, err := s.open(h)
 	if err != nil {
 		return nil, nil, err

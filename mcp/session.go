@@ -77,6 +77,10 @@ func connect(ctx context.Context, t transport, h *hello) (_ *session, err error)
 		born:      time.Now(),
 		turns:     make(chan struct{}, 1),
 	}
+	extensions := map[string]any{extensionTasks: map[string]any{}}
+	if h.apps {
+		extensions[extensionApps] = capabilityApps()
+	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "holdfast", Version: "1"}, &sdk.ClientOptions{
 		Logger: slog.New(slog.DiscardHandler), // what it would log is in its errors
 		Capabilities: &sdk.ClientCapabilities{
@@ -84,7 +88,7 @@ func connect(ctx context.Context, t transport, h *hello) (_ *session, err error)
 				Form: &sdk.FormElicitationCapabilities{},
 				URL:  &sdk.URLElicitationCapabilities{},
 			},
-			Extensions: map[string]any{extensionTasks: map[string]any{}},
+			Extensions: extensions,
 		},
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {}, // subscribes; Read has the news

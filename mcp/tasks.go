@@ -79,7 +79,7 @@ func (c *calling) followTask(ctx context.Context) (holdfast.ToolResult, error) {
 		}
 		switch s.Status {
 		case "completed":
-			return resultOf(c.spec.Name, s.Result, c.peer.o.MaxResultBytes)
+			return c.finish(ctx, s.Result)
 		case "failed":
 			text := "it does not say why"
 			if s.Error != nil {

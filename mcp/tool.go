@@ -17,6 +17,8 @@ type Tool struct {
 	why         string
 	annotations json.RawMessage
 	headers     []paramHeader
+	app         string // the URI of its interface; empty if it has none
+	hidden      bool   // it is only for interfaces
 }
 
 // Spec implements [holdfast.Tool].
@@ -30,6 +32,9 @@ func (t *Tool) Remote() string { return t.remote }
 
 // Why says why the tool's effect is what it is.
 func (t *Tool) Why() string { return t.why }
+
+// ForModels reports whether models may call the tool; if not, only interfaces of its server may: see [Apps].
+func (t *Tool) ForModels() bool { return !t.hidden }
 
 // Annotations returns what the server says about the tool, as JSON, such as
 // destructiveHint; null if nothing. It may not be true.
@@ -48,6 +53,7 @@ func (t *Tool) Call(ctx context.Context, call holdfast.ToolCall) (holdfast.ToolR
 		peer:      s,
 		spec:      t.spec,
 		remote:    t.remote,
+		app:       t.app,
 		inHeaders: t.headers,
 		call:      call,
 		arguments: arguments,

@@ -161,6 +161,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		Transfer: newTransfer(s),
 		Agents:   agentsNow{s},
 		Console:  self,
+		Apps:     apps{s, self.newID},
 		Others:   self,
 		Demo:     self,
 		Streams:  s.limits,

@@ -28,8 +28,8 @@ var dist embed.FS
 // There are no inline scripts or styles, so none are allowed. Only the sanitiser turns text
 // into markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src " +
-	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
-	"trusted-types dompurify"
+	"'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types dompurify"
 
 // kinds are the media types of the embedded files. The standard library would take them
 // from the machine's configuration, and machines differ.
@@ -118,13 +118,17 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	a, found := h[r.URL.Path]
-	if !found {
+	if !found && r.URL.Path != framePath {
 		http.Error(w, "There is no such file.", http.StatusNotFound)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		header.Set("Allow", "GET, HEAD")
 		http.Error(w, "Only GET and HEAD.", http.StatusMethodNotAllowed)
+		return
+	}
+	if !found {
+		serveFrame(w, r)
 		return
 	}
 	a.send(w, r)

@@ -225,6 +225,7 @@ var rules = map[string]rule{
 		ours: []string{
 			"",
 			"access",
+			"activity",
 			"codes",
 			"observe",
 			"state",
@@ -562,6 +563,7 @@ var rules = map[string]rule{
 	"mcp": {
 		ours: []string{
 			"",
+			"activity",
 			"internal/netguard",
 			"internal/schema",
 			"internal/secrets",

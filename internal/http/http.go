@@ -59,7 +59,9 @@ type Config struct {
 	// Console is for operators, and Others is how they read other users' threads. Optional:
 	// without them nobody operates the server over HTTP.
 	Console Console
-	Others  Others
+	// Apps has the interfaces of tools.
+	Apps   Apps
+	Others Others
 	// Demo is a server for trying out. Optional: nil for all others.
 	Demo Demo
 	// Streams counts the open streams of each caller. Optional: nil if they are not
@@ -249,7 +251,7 @@ func (c *Config) routes(m *exchange.Monitor) []route {
 	kit := &copilotKit{agents, runs, c.Threads, c.Authorize}
 	return slices.Concat(runs.routes(), (&callAPI{c.Calls, m.Bodies}).routes(), threads.routes(),
 		threads.stateRoutes(), history.routes(), upkeep.routes(), (&inspectAPI{c.Inspect, c.RunLog, c.Log}).routes(),
-		(&transferAPI{c.Transfer, m.Bodies}).routes(), agents.routes(), console.routes(), kit.routes(),
-		(&copilotKitThreads{kit, threads, c.Upkeep}).routes(), (&aiSDK{kit, threads, c.Now}).routes(),
-		(&tanStack{c.Joins, c.Reloads, out, c.Log}).routes())
+		(&transferAPI{c.Transfer, m.Bodies}).routes(), agents.routes(), console.routes(),
+		(&appAPI{c.Apps, m.Bodies}).routes(), kit.routes(), (&copilotKitThreads{kit, threads, c.Upkeep}).routes(),
+		(&aiSDK{kit, threads, c.Now}).routes(), (&tanStack{c.Joins, c.Reloads, out, c.Log}).routes())
 }

@@ -293,6 +293,19 @@ func eventful() *fake {
 	return f
 }
 
+// oneApp is an interface of a tool.
+type oneApp struct{}
+
+func (oneApp) App(context.Context, holdfast.Principal, string, string) (any, error) {
+	return json.RawMessage(`{"html":"<p>hi</p>","csp":{"connectDomains":["https://a.example"]},"prefersBorder":true}`),
+		nil
+}
+
+func (oneApp) CallForApp(context.Context, holdfast.Principal, string, string, AppCall) (json.RawMessage, error) {
+	return json.RawMessage(`{"content":[{"type":"text","text":"done"}],"structuredContent":{"a":1},"isError":true}`),
+		nil
+}
+
 // bodies are bodies that the routes accept, by schema.
 var bodies = map[string]string{
 	"RunAgentInput":   minimal,
@@ -309,6 +322,7 @@ var bodies = map[string]string{
 	"Description":     `{"title":"mine","hidden":true}`,
 	"StatePatch":      `[{"op":"add","path":"/a","value":1}]`,
 
+	"AppCall":    `{"name":"refresh","arguments":{"city":"Oslo"}}`,
 	"CallResult": `{"result":{"approved":true}}`,
 
 	"AISDKPost": `{"id":"t","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"hi"}]}]}`,
@@ -327,11 +341,11 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		c.Agents, c.UI, c.Metrics = twoAgents, says("page"), says("metrics")
 		c.Operator = func(*http.Request) (string, error) { return "operator", nil }
 		c.Backup = func(context.Context, string) error { return nil }
-		c.Console = &operated{}
+		c.Console, c.Apps = &operated{}, oneApp{}
 	})
 	for _, r := range allRoutes() {
 		path := strings.NewReplacer("{thread}", "t", "{run}", "r", "{call}", "c", "{agent}", "helper", "{tool}",
-			"calculate", "{checkpoint}", "000000000001", "*", "app.js").
+			"calculate", "{checkpoint}", "000000000001", "{message}", "m", "*", "app.js").
 			Replace(r.path)
 		for _, want := range r.answers {
 			if want.code != http.StatusOK && want.code != http.StatusCreated {

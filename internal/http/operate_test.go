@@ -204,7 +204,7 @@ func TestToolByHand(t *testing.T) {
 func TestOtherUsers(t *testing.T) {
 	o := &operated{}
 	f := eventful()
-	s := serve(t, f, func(c *Config) { c.Console, c.Others, c.Agents = o, o, twoAgents })
+	s := serve(t, f, func(c *Config) { c.Console, c.Others, c.Agents, c.Apps = o, o, twoAgents, oneApp{} })
 	fill := strings.NewReplacer("{thread}", "t1", "{run}", "r", "{agent}", "helper", "{tool}", "f", "{checkpoint}",
 		"000000000001", "{call}", "c", "*", "app.js")
 	read := 0

@@ -71,16 +71,16 @@ function useSending(agent: string) {
 }
 
 /** The actions of the rows; the same object until something of it changes. */
-function useRowsValue(readOnly: boolean, busy: boolean, shown: ReturnType<typeof useShown>, failed: (error: unknown) => void): Rows {
+function useRowsValue(readOnly: boolean, busy: boolean, shown: ReturnType<typeof useShown>, failed: (error: unknown) => void, say: (words: string) => void): Rows {
   const store = useThread();
   const { router } = useStudio();
   const { show } = useSides();
   const [opened] = useState(() => new Map<string, boolean>());
   const [drawn, redraw] = useState(0);
   const switchTo = useSwitch();
-  const latest = useRef({ switchTo, show });
+  const latest = useRef({ switchTo, show, say });
   useEffect(() => {
-    latest.current = { switchTo, show };
+    latest.current = { switchTo, show, say };
   });
   const { branches } = shown.view;
   const lastAnswer = shown.items.findLast((i) => i.kind === 'text' && i.role === 'assistant' && !i.open)?.key ?? '';
@@ -93,6 +93,7 @@ function useRowsValue(readOnly: boolean, busy: boolean, shown: ReturnType<typeof
       const asked = items.slice(0, items.findIndex((i) => i.key === item.key)).findLast((i) => i.kind === 'text' && i.role === 'user');
       if (asked) store.regenerate(asked.id).catch(failed);
     },
+    say: (words) => latest.current.say(words),
     switchTo: (branch, version) => latest.current.switchTo(branch, version),
     showRecords: (item) => {
       latest.current.show('inspector');
@@ -129,7 +130,7 @@ export function Conversation() {
   const copy = useCopyCurl();
   const [{ keys: letters }] = usePreferences();
   const readOnly = past || place.user !== undefined;
-  const rows = useRowsValue(readOnly, busy, shown, sent.failed);
+  const rows = useRowsValue(readOnly, busy, shown, sent.failed, (words) => draft.write((text && `${text}\n`) + words));
   useAnnouncements(view, standing, past);
   useCommands([
     { id: 'conversation.write', title: 'Write a message', group: 'Conversation', keys: 'c', words: 'composer focus', run: () => composer.current?.focus() },

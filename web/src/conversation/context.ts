@@ -26,6 +26,8 @@ export interface Rows {
   /** Another answer to what was asked. */
   regenerate: (item: Item) => void;
   switchTo: (branch: Branch, version: number) => void;
+  /** Adds words to the message that is being written. */
+  say: (words: string) => void;
   /** Shows the records that an item is made of. */
   showRecords: (item: Item) => void;
   /** Whether a row is open, kept while it is out of view; undefined: nobody has said. */

@@ -7,6 +7,7 @@ import { spaced } from '../../ui/schema.ts';
 import { Spinner } from '../../ui/Spinner.tsx';
 import { StatusDot, type Tone } from '../../ui/StatusDot.tsx';
 import { useRows } from '../context.ts';
+import { AppFrame } from './AppFrame.tsx';
 import { Media } from './Media.tsx';
 
 /** Media made by a model. */
@@ -59,6 +60,7 @@ export default function ActivityRow({ item }: { item: ActivityItem }) {
   if (kind) return <Made content={content} kind={kind} />;
   if (item.name === 'holdfast.progress') return <Progress content={content} />;
   if (item.name === 'holdfast.plan') return <Plan content={content} />;
+  if (item.name === 'mcp-apps') return <AppFrame item={item} />;
   const name = spaced(item.name) || 'Activity';
   return (
     <div role="group" className="conversation-activity" aria-label={name}>

@@ -18,7 +18,7 @@ const hostile = '<img src=x onerror=alert(1)><script>alert(1)</script>[x](javasc
 function rows(items: readonly Item[], more: Partial<Rows> = {}, routes?: Routes) {
   const opened = new Map<string, boolean>(items.map((i) => [i.key, true]));
   const value: Rows = {
-    readOnly: false, busy: false, thread: 't1', lastAnswer: 't:m1', versionsOf: () => undefined, edit: () => Promise.resolve(), regenerate: vi.fn(), switchTo: vi.fn(), showRecords: vi.fn(),
+    readOnly: false, busy: false, thread: 't1', lastAnswer: 't:m1', versionsOf: () => undefined, edit: () => Promise.resolve(), regenerate: vi.fn(), switchTo: vi.fn(), say: vi.fn(), showRecords: vi.fn(),
     isOpen: (key) => opened.get(key), setOpen: () => {}, ...more,
   };
   return { value, ...page(<RowsContext value={value}>{items.map((item) => <Row key={item.key} item={item} />)}</RowsContext>, { routes }) };
@@ -139,6 +139,17 @@ describe('activities', () => {
     expect(container.querySelectorAll('.spinner')).toHaveLength(1);
     expect(screen.getByRole('heading', { name: 'A2ui surface' })).toBeTruthy();
     await expectAccessible();
+  });
+
+  it('show the interface of a tool in a frame without an origin, and what it has brought if there is none', async () => {
+    const content = { toolName: 'show', resourceUri: 'ui://w/page', serverId: 'w', result: { content: [{ type: 'text', text: '21 degrees' }] } };
+    const app = { html: '<p>hi</p>', csp: { connectDomains: ['https://a.example'] } };
+    const { container } = rows([activity('a:1', 'mcp-apps', content), activity('a:2', 'mcp-apps', content)], {}, ({ path }) => (path === 'threads/t1/apps/a%3A1' ? app : undefined));
+    const frame = await screen.findByTitle('Interface of show');
+    expect([frame.getAttribute('sandbox'), frame.getAttribute('src')]).toEqual(['allow-scripts', 'http://server/ui/app-frame?connect=https%3A%2F%2Fa.example']);
+    expect(await screen.findByText('The interface cannot be shown')).toBeTruthy();
+    expect(container.querySelectorAll('iframe')).toHaveLength(1);
+    frame.remove(); // jsdom would load it
   });
 
   it('are still once the run is over', async () => {
