@@ -102,10 +102,14 @@ func (w *World) started(s *server, call *holdfast.ToolCall) {
 	if _, err := w.base.Value(context.Background(), keyOf(call.Thread), store.KindIntent, call.ID); err != nil {
 		w.violated("the intent is stored first", "%s %s starts without", call.Name, call.ID)
 	}
-	d := w.truth.calls[call.Key]
+	key := call.Key
+	if call.Name == "leave" { // a fork asks for leave of its own, and each yes starts the call
+		key += " in " + call.Thread
+	}
+	d := w.truth.calls[key]
 	if d == nil {
 		d = &done{id: call.ID, name: call.Name, arguments: string(call.Arguments)}
-		w.truth.calls[call.Key] = d
+		w.truth.calls[key] = d
 	}
 	d.starts++
 	if d.id != call.ID || d.name != call.Name || d.arguments != string(call.Arguments) {
