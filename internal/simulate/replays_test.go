@@ -52,7 +52,7 @@ func TestReplays(t *testing.T) {
 	same, all := 0, 0
 	for from := first; from <= last; from += 100 {
 		to := min(from+99, last)
-		one, other := told(t, plain, from, to, "2"), told(t, diced, from, to, "2")
+		one, other := told(t, plain, from, to, "2", *through), told(t, diced, from, to, "2", *through)
 		for n := from; n <= to; n++ {
 			all++
 			if where := differ(t, storyFile(one, n), storyFile(other, n)); where != "" {

@@ -143,26 +143,28 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, other := told(t, exe, 1000, 1099, "1"), told(t, exe, 1000, 1099, "4")
-	same := 0
-	for n := uint64(1000); n < 1100; n++ {
-		if where := differ(t, storyFile(one, n), storyFile(other, n)); where != "" {
-			t.Errorf("the seed %d has another story: %s", n, where)
-			continue
-		}
-		same++
-	}
-	if same != 100 {
-		t.Errorf("%d of 100 seeds have the same story", same)
+	for name, c := range map[string]struct {
+		last  uint64
+		redis bool
+	}{"memory": {1099, *through}, "redis": {1009, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, other := told(t, exe, 1000, c.last, "1", c.redis), told(t, exe, 1000, c.last, "4", c.redis)
+			for n := uint64(1000); n <= c.last; n++ {
+				if where := differ(t, storyFile(one, n), storyFile(other, n)); where != "" {
+					t.Errorf("the seed %d has another story: %s", n, where)
+				}
+			}
+		})
 	}
 }
 
 // told has a process with so many processors play seeds, and returns the directory of their stories.
-func told(t *testing.T, exe string, first, last uint64, processors string) string {
+func told(t *testing.T, exe string, first, last uint64, processors string, redis bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := []string{"-test.run=^TestSeeds$", fmt.Sprintf("-seeds=%d..%d", first, last), "-stories=" + dir}
-	if *through {
+	if redis {
 		args = append(args, "-redis")
 	}
 	cmd := exec.CommandContext(t.Context(), exe, args...)
