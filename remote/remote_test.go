@@ -300,6 +300,23 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+// TestDeclined: a person who declines one question is asked no other, and the agent is told.
+func TestDeclined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t,
+			started+`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[`+
+				`{"id":"i1","reason":"confirmation"},{"id":"i2","reason":"confirmation"}]}}`,
+			started+says("m", "Then not.")+finished)
+		h := start(t, s, remote.Options{})
+		h.Run("pay")
+		want(t, h.Decline(), agenttest.Success, `u:pay | a:Then not.`)
+		given := s.posts()[1].Resume
+		if len(given) != 2 || given[0].Status != "cancelled" || given[1].Status != "cancelled" {
+			t.Errorf("the agent is posted the answers %+v", given)
+		}
+	})
+}
+
 // TestNew: an agent that keeps the conversation is sent only what it has not seen, and after a cut what
 // it was last asked.
 func TestNew(t *testing.T) {
