@@ -317,6 +317,33 @@ func TestDeclined(t *testing.T) {
 	})
 }
 
+// TestGivenUp: a new message gives a call of the agent's own up that is in doubt. Its result does not say
+// that nothing was begun, and is not sent back as one of this server's.
+func TestGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, started+says("m1", "I pay.")+calls("c1", "charge", `{}`),
+			started+says("m2", "Well.")+finished)
+		h := agenttest.New(t, agenttest.Config{
+			Model: s.agent(remote.Options{History: "new"}),
+			Agent: holdfast.Agent{Policy: holdfast.Policy{Chat: true}},
+		})
+		if r := h.Run("go"); r.Outcome != agenttest.Interrupt {
+			t.Fatal(r.Outcome, r.Hint)
+		}
+		r := h.Run("never mind")
+		if r.Outcome != agenttest.Success || len(r.Messages) != 5 {
+			t.Fatal(r.Outcome, r.Hint, history(r.Messages))
+		}
+		if said := string(r.Messages[2].Metadata); strings.Contains(said, "notRun") ||
+			!strings.Contains(said, "remote") {
+			t.Errorf("the result is marked %s", said)
+		}
+		if got := s.posts()[1].Messages; len(got) != 1 || got[0].Role != "user" {
+			t.Errorf("the agent was sent %+v", got)
+		}
+	})
+}
+
 // TestNew: an agent that keeps the conversation is sent only what it has not seen, and after a cut what
 // it was last asked.
 func TestNew(t *testing.T) {

@@ -369,6 +369,8 @@ func (b *beginning) close(ctx context.Context, call *thread.Call, text string, s
 	switch {
 	case result.Failed:
 		m.Metadata = thread.FailedMark(false, "")
+	case call.Own != nil: // it was begun elsewhere, whatever is known here
+		m.Metadata = call.WithFacts(nil, "")
 	case call.Outside == nil && !started && b.p.repeatsMatter(call.Name):
 		m.Metadata = thread.FailedMark(true, "") // so that no branch takes it for one that was made
 	}
