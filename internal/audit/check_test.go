@@ -289,6 +289,9 @@ func TestAuditFindsDamage(t *testing.T) {
 			m := looptest.Must(agui.DecodeMessage(all.messages[2].Data))(t)
 			says(holdfast.Message{ID: "m1", Role: holdfast.RoleTool, CallID: m.ToolCallID})(t, all, c)
 		}},
+		"a change of nothing":      {"activity_unknown", changes("nope", "[]")},
+		"a change that is not one": {"activity_damaged", changes("a1", `[{"op":"remove","path":"/none"}]`)},
+		"a change that copies":     {"activity_damaged", changes("a1", `[{"op":"copy","from":"/n","path":"/m"}]`)},
 		"a queued message that is not one": {"message_unreadable",
 			changeState(func(st *thread.State) { st.Queued = []json.RawMessage{[]byte("[]")} })},
 		"an unreadable checkpoint": {"checkpoint_unreadable", put(store.KindCheckpoint, "000000000002", "{")},
@@ -478,5 +481,49 @@ func TestAuditOfWhatIsNotThere(t *testing.T) {
 	}
 	if _, err := Check(t.Context(), restless{db}, looptest.KeyOf("t")); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("a thread that keeps changing: %v", err)
+	}
+}
+
+// changes adds an activity, a1, a patch of it, and a patch of an activity.
+func changes(of, patch string) func(t *testing.T, all *everything, c *store.Commit) {
+	return func(_ *testing.T, all *everything, c *store.Commit) {
+		parent := all.messages[len(all.messages)-1].ID
+		for _, m := range []agui.Message{
+			thread.NewActivity("a1", thread.ActivityKey{Type: "x", Name: "n"}, json.RawMessage(`{"n":1}`)),
+			(&thread.ActivityChange{Of: "a1", Patch: json.RawMessage(`[{"op":"add","path":"/o","value":2}]`)}).
+				Message("a2", "x"),
+			(&thread.ActivityChange{Of: of, Patch: json.RawMessage(patch),
+				Content: json.RawMessage("{}")}).Message("a3", "x"),
+		} {
+			c.Messages = append(c.Messages, store.Message{ID: m.ID, Parent: parent, Data: m.AppendJSON(nil)})
+			parent = m.ID
+		}
+	}
+}
+
+// TestActivitiesThatChange: changes that follow their activity are sound, in every branch.
+func TestActivitiesThatChange(t *testing.T) {
+	t.Parallel()
+	a := &audit{everything: &everything{}, tree: map[string]*auditMessage{}}
+	add := func(m agui.Message, parent string) {
+		a.messages = append(a.messages, store.Message{ID: m.ID, Parent: parent})
+		a.tree[m.ID] = &auditMessage{Message: m, parent: parent}
+	}
+	change := func(id, parent, patch string) {
+		add((&thread.ActivityChange{Of: "a", Patch: json.RawMessage(patch)}).Message(id, "x"), parent)
+	}
+	add(thread.NewActivity("a", thread.ActivityKey{Type: "x", Name: "n"}, json.RawMessage(`{"n":1}`)), "")
+	change("b", "a", `[{"op":"add","path":"/o","value":{}}]`)
+	change("c", "b", `[{"op":"add","path":"/o/p","value":1}]`)
+	change("d", "a", `[{"op":"replace","path":"/n","value":2}]`)
+	change("e", "c", `[{"op":"remove","path":"/o/p"}]`)
+	a.activities()
+	if len(a.problems) > 0 {
+		t.Errorf("%+v", a.problems)
+	}
+	change("f", "d", `[{"op":"remove","path":"/o"}]`)
+	a.activities()
+	if len(a.problems) != 1 || a.problems[0].What != "activity_damaged" {
+		t.Errorf("%+v", a.problems)
 	}
 }

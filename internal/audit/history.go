@@ -30,6 +30,7 @@ func (a *audit) messageTree() {
 		}
 	}
 	a.results()
+	a.activities()
 	for _, raw := range a.st.Queued {
 		if _, err := agui.DecodeMessage(raw); err != nil {
 			a.cannotRead("message", "a message that waits for open calls", err)
