@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +67,42 @@ func BenchmarkShortThread(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(bytesIn(b, dir))/float64(b.N), "bytes/thread")
+}
+
+// BenchmarkArchive: how long a thread of two messages takes until its log is archived, with as many at
+// a time as a server archives (-benchtime=3000x).
+func BenchmarkArchive(b *testing.B) {
+	db, err := filestore.Open(filepath.Join(b.TempDir(), "data"), filestore.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := looptest.Start(b, db, func(c *looptest.Config) {
+		c.ArchiveAfter, c.Log = time.Hour, slog.New(slog.NewTextHandler(io.Discard, nil))
+	}, holdfast.Agent{Name: "a", Model: looptest.Say(holdfast.Delta{Text: "It is in stock, and will be for a while."})})
+	ids := make(chan string, b.N)
+	for i := range b.N {
+		id := fmt.Sprintf("thread-%d", i)
+		c := &talk{TB: b, db: db}
+		c.say(e, looptest.RunInput(id, "run-"+id, looptest.UserSays("message-"+id, "What is in stock?")))
+		ids <- id
+	}
+	close(ids)
+	b.ResetTimer()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for id := range ids {
+				if err := e.Keeper.Archive(b.Context(), looptest.KeyOf(id)); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	if err := errors.Join(e.Shutdown(b.Context()), db.Close()); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // bytesIn returns the size of the files in a folder.

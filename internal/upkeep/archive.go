@@ -11,20 +11,9 @@ import (
 	"github.com/holdfast-agents/holdfast/store"
 )
 
-// endedThread is a thread whose log is due to be archived.
-type endedThread struct {
-	key   store.ThreadKey
-	ended clock.Moment // when its run did
-}
-
 // ArchiveSoon has the thread's log archived once Config.ArchiveAfter has passed. It does
 // not block.
-func (k *Keeper) ArchiveSoon(key store.ThreadKey) {
-	select {
-	case k.finished <- &endedThread{key, clock.Now()}:
-	default: // too many wait; retention finds the thread later
-	}
-}
+func (k *Keeper) ArchiveSoon(key store.ThreadKey) { k.finished.add(endedThread{key, clock.Now()}) }
 
 // archivers is how many threads are archived at a time: one waits for the store most of the time.
 const archivers = 8
@@ -33,11 +22,9 @@ const archivers = 8
 // their runs ended.
 func (k *Keeper) keepArchives() {
 	for {
-		var t *endedThread
-		select {
-		case <-k.ctx.Done():
+		t, is := k.finished.next(k.ctx)
+		if !is {
 			return
-		case t = <-k.finished:
 		}
 		select {
 		case <-k.ctx.Done():

@@ -87,15 +87,12 @@ type Keeper struct {
 	counting counting
 	lag      lag
 	indexing *indexing.Walk
-	finished chan *endedThread // see ArchiveSoon
+	finished *line // see ArchiveSoon
 
 	ctx  context.Context
 	stop context.CancelFunc
 	wg   sync.WaitGroup // the goroutines of Start
 }
-
-// maxFinished bounds how many threads wait for their log to be archived.
-const maxFinished = 8192
 
 // New returns a Keeper. It serves requests at once; Start begins what it does by itself.
 func New(cfg Config) *Keeper {
@@ -103,7 +100,7 @@ func New(cfg Config) *Keeper {
 		cfg:      cfg,
 		engine:   cfg.Engine,
 		read:     thread.Reader{Store: cfg.Store},
-		finished: make(chan *endedThread, maxFinished),
+		finished: newLine(),
 	}
 	if k.cfg.CheckState == nil {
 		k.cfg.CheckState = func(context.Context, string, json.RawMessage) error { return nil }
