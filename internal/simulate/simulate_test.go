@@ -104,6 +104,9 @@ func bounds(t *testing.T) (first, last uint64, until time.Time) {
 func TestSeeds(t *testing.T) {
 	first, last, until := bounds(t)
 	debug.SetGCPercent(400) // most of the time would go by with collecting what is little
+	// What was in a sync.Pool outlives the next collection, routers with their servers too; the heap would
+	// grow with each.
+	debug.SetMemoryLimit(1 << 30)
 	var next, played, steps atomic.Uint64
 	next.Store(first - 1)
 	began := time.Now()
