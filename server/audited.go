@@ -61,6 +61,15 @@ func (a *audited) Rewind(
 	return made, err
 }
 
+// Patch implements [hfhttp.States].
+func (a *audited) Patch(
+	ctx context.Context, who holdfast.Principal, thread string, p threads.StatePatch,
+) (*threads.PatchedState, error) {
+	made, err := upkeep.States{Keeper: a.keeper}.Patch(ctx, who, thread, p)
+	a.audit.note(ctx, caller(who), "patch_state", thread, err)
+	return made, err
+}
+
 // Prune implements [hfhttp.Upkeep].
 func (a *audited) Prune(
 	ctx context.Context, who holdfast.Principal, thread, etag string, keep int, dryRun bool,

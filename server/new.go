@@ -143,7 +143,7 @@ func (s *Server) httpConfig(self *console, door door.Door) hfhttp.Config {
 		History:   s.keeper,
 		Upkeep:    s.audited,
 		Titles:    upkeep.Titles{Keeper: s.keeper},
-		States:    upkeep.States{Keeper: s.keeper},
+		States:    s.audited,
 		Statuses:  upkeep.Mine{Keeper: s.keeper},
 		Reloads:   upkeep.Reloads{Keeper: s.keeper},
 		Joins:     s.streams,

@@ -16,6 +16,10 @@ type Options struct {
 	// tool or a person. A change that does not fit is refused, with everything that is wrong with
 	// it. Without it any JSON will do. See [Of].
 	Schema json.RawMessage
+	// Conflict is what happens if a page has changed a place that has changed here, too, since the
+	// page has had it: "refuse" (default) refuses the request, "page" takes the page's value, "agent"
+	// the one here. A request with the policy chat is never refused: for it "refuse" is "page".
+	Conflict string
 	// Show is what of the document the model is shown with each request: "all", "paths" for
 	// the values at Paths only, or "none" (default).
 	Show string
@@ -33,6 +37,13 @@ type Options struct {
 	Predict []Prediction
 }
 
+// The values of Conflict.
+const (
+	ConflictRefuse = "refuse"
+	ConflictPage   = "page"
+	ConflictAgent  = "agent"
+)
+
 // The values of Show.
 const (
 	showAll   = "all"
@@ -46,6 +57,11 @@ func (s *Options) Validate() error {
 	case "", showAll, showPaths, showNone:
 	default:
 		return fmt.Errorf("show cannot be %q; it is all, paths or none", s.Show)
+	}
+	switch s.Conflict {
+	case "", ConflictRefuse, ConflictPage, ConflictAgent:
+	default:
+		return fmt.Errorf("conflict cannot be %q; it is refuse, page or agent", s.Conflict)
 	}
 	switch listed := s.Show == showPaths; {
 	case listed && len(s.Paths) == 0:

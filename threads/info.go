@@ -241,14 +241,25 @@ type StatePatch struct {
 	Patch json.RawMessage
 	// Merge says which of the two it is.
 	Merge bool
-	// ETag, if it is not empty, must be the thread's.
+	// ETag, if it is not empty, must be the thread's, or the name of the version of the state.
 	ETag string
+}
+
+// PatchedState is a thread after a change of its shared state.
+type PatchedState struct {
+	*Info
+	// Version is the name of the version of the state that the change has made, or has found if it
+	// changed nothing; empty if there is no state.
+	Version string `json:"stateVersion,omitempty"`
 }
 
 // State is the current states of a thread.
 type State struct {
 	// State is what the application shares with the agent; null if there is none.
 	State json.RawMessage `json:"state"`
+	// Version is the name of this version of it, which a request may name as the one that it has
+	// changed; empty if there is none.
+	Version string `json:"stateVersion,omitempty"`
 	// MiddlewareState has the form that [Detail] describes.
 	MiddlewareState json.RawMessage `json:"middlewareState,omitempty"`
 }

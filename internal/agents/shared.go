@@ -26,6 +26,16 @@ type Shared struct {
 
 	predict []sharedstate.Prediction
 	told    json.RawMessage // what clients are told of it; nil if nothing
+	// conflict is what happens to a page's change of what has changed meanwhile.
+	conflict string
+}
+
+// Conflict returns the agent's rule for what a page and somebody else have both changed. s may be nil.
+func (s *Shared) Conflict() string {
+	if s == nil {
+		return sharedstate.ConflictRefuse
+	}
+	return cmp.Or(s.conflict, sharedstate.ConflictRefuse)
 }
 
 // defaultMaxShown bounds what a model is shown of a state, in bytes.
@@ -44,8 +54,9 @@ func newShared(a *holdfast.Agent) (*Shared, error) {
 		paths: a.State.Paths,
 		most:  cmp.Or(a.State.MaxBytes, defaultMaxShown),
 
-		predict: a.State.Predict,
-		told:    told(a.State.Predict),
+		predict:  a.State.Predict,
+		told:     told(a.State.Predict),
+		conflict: a.State.Conflict,
 	}
 	if len(a.State.Schema) > 0 {
 		var err error

@@ -67,11 +67,6 @@ func MessagesSnapshotPieces(d Dialect, messages iter.Seq2[[]byte, error]) iter.S
 // Shown turns the messages of a history, which are encoded, into others that a client understands better.
 type Shown func(history iter.Seq2[[]byte, error]) iter.Seq2[[]byte, error]
 
-// AppendStateSnapshot appends a STATE_SNAPSHOT.
-func AppendStateSnapshot(dst []byte, base Base, state []byte) []byte {
-	return Append(dst, StateSnapshot{Base: base, Snapshot: state})
-}
-
 // MessagesRef is a MESSAGES_SNAPSHOT as a log keeps it: a reference to the leaf of the
 // history, expanded when it is sent, so that a log does not grow with the history.
 type MessagesRef struct {

@@ -34,6 +34,8 @@ var proofs = []struct {
 	{page: "docs/state-evolution.md", language: "go text json yaml", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/prompt-cache.md", language: "go", test: "holdfast.TestDocumentedCode"},
 	{page: "docs/shared-state.md", language: "go", test: "holdfast.TestSharedStatePage"},
+	{page: "docs/shared-state.md", language: "json",
+		why: "an event; TestPageStateIsMerged in internal/loop reads such"},
 	{page: "docs/shared-state.md", language: "yaml", test: "internal/command.TestFileOnThePage"},
 	{page: "docs/middleware/*.md", language: "go yaml", test: "middleware/kinds.TestPages"},
 	{

@@ -34,6 +34,9 @@ type Policy struct {
 	// Since is the id of a message: the client shows it, and everything before it, as the
 	// server has sent it. These messages are not sent again.
 	Since string `json:"since,omitempty"`
+	// StateVersion is the version of the shared state that the client had when it changed it;
+	// empty if it does not say.
+	StateVersion string `json:"stateVersion,omitempty"`
 }
 
 // PolicyOf joins the agent's policy with forwardedProps.holdfast, the only place where a
@@ -84,8 +87,8 @@ func (p *Policy) read(props json.RawMessage) error {
 }
 
 // hintOptions says what forwardedProps.holdfast may hold.
-const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished, since (strings), chat, branch, whole ` +
-	`and allowStale (true or false).`
+const hintOptions = `It is an object with onBusy, onInterrupted, onUnfinished, since, stateVersion (strings), chat, ` +
+	`branch, whole and allowStale (true or false).`
 
 // knownOptions refuses a member that would be ignored, such as one with a typing mistake:
 // who sends it relies on it.
@@ -95,7 +98,8 @@ func knownOptions(options json.RawMessage) error {
 	_ = json.Unmarshal(options, &members)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch name {
-		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "whole", "allowStale", "since":
+		case "onBusy", "onInterrupted", "onUnfinished", "chat", "branch", "whole", "allowStale", "since",
+			"stateVersion":
 		default:
 			field := fmt.Sprintf("forwardedProps.holdfast.%.64s", name)
 			return holdfast.Errorf(codes.InvalidInput, "There is no option %s.", field).

@@ -93,8 +93,9 @@ func (m *timeMachine) Describe(
 
 func (m *timeMachine) Patch(
 	_ context.Context, _ holdfast.Principal, thread string, p threads.StatePatch,
-) (*threads.Info, error) {
-	return m.f.info, m.ask("patch", thread, p.ETag, string(p.Patch), p.Merge)
+) (*threads.PatchedState, error) {
+	return &threads.PatchedState{Info: m.f.info, Version: "s1"},
+		m.ask("patch", thread, p.ETag, string(p.Patch), p.Merge)
 }
 
 func (m *timeMachine) travelled(to threads.Travel) *threads.Traveled {

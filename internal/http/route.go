@@ -138,6 +138,7 @@ var (
 		codes.InvalidInput,
 		codes.LimitExceeded,
 		codes.SchemaChanged,
+		codes.StateConflict,
 		codes.StateInvalid,
 		codes.StateTooNew,
 		codes.MidExecution,

@@ -57,8 +57,9 @@ type Titles interface {
 
 // States changes shared states.
 type States interface {
-	// Patch changes the shared state of a thread that does not run.
-	Patch(ctx context.Context, who holdfast.Principal, thread string, p threads.StatePatch) (*threads.Info, error)
+	// Patch changes the shared state of a thread, also while a run is under way.
+	Patch(ctx context.Context, who holdfast.Principal, thread string, p threads.StatePatch) (*threads.PatchedState,
+		error)
 }
 
 // threadAPI has the routes that show and describe threads.
@@ -153,7 +154,7 @@ func (a *threadAPI) stateRoutes() []route {
 			action:    access.Change,
 			id:        "patchState",
 			params:    []string{"IfMatch"},
-			summary:   "Change the shared state of a thread that is not running.",
+			summary:   "Change the shared state of a thread, also while it runs.",
 			body:      "StatePatch",
 			bodyKinds: []string{typeJSONPatch, typeMergePatch},
 			answers:   []answer{{http.StatusOK, "The thread.", typeJSON, "ThreadInfo"}},
@@ -342,11 +343,13 @@ func (a *threadAPI) patchState(w http.ResponseWriter, r *http.Request, who holdf
 	if err != nil {
 		return err
 	}
-	info, err := a.states.Patch(r.Context(), who, param(r, "thread"), p)
+	made, err := a.states.Patch(r.Context(), who, param(r, "thread"), p)
 	if err != nil {
 		return err
 	}
-	writeThread(w, http.StatusOK, info)
+	w.Header().Set("ETag", `"`+made.ETag+`"`)
+	nameOwner(w.Header(), made.Owner)
+	exchange.WriteJSON(w, http.StatusOK, made)
 	return nil
 }
 

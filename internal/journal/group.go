@@ -85,10 +85,10 @@ func (w *Writer) append(ev agui.Event) {
 	case agui.StateRef:
 		w.predicts.Store(false)
 		if ev.State != nil {
-			it.full = agui.AppendStateSnapshot(nil, agui.Base{}, ev.State)
+			it.full = agui.AppendStateSnapshot(nil, ev.ID, ev.State)
 		}
 	case agui.StateDeltaRef:
-		it.full = agui.Append(nil, agui.StateDelta{Base: ev.Base, Delta: ev.Delta})
+		it.full = agui.AppendStateDelta(nil, ev.ID, ev.Delta)
 	}
 	w.next.items = append(w.next.items, it)
 	w.last++

@@ -214,7 +214,7 @@ func (o *operation) apply(root **value, left *int) error {
 		return err
 	case "test":
 		there, err := copyOf(*root, o.path, left)
-		if err == nil && !alike(there, o.Value) {
+		if err == nil && !Alike(there, o.Value) {
 			err = errDiffers
 		}
 		return err
@@ -282,32 +282,6 @@ func (v *value) merged(patch *value) (*value, error) {
 	}
 	v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.value == nil })
 	return v, nil
-}
-
-// alike reports whether two values are equal, for the operation test: numbers by their value.
-func alike(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && equalValues(x, y)
-}
-
-func equalValues(x, y any) bool {
-	switch x := x.(type) {
-	case map[string]any:
-		y, is := y.(map[string]any)
-		if !is || len(x) != len(y) {
-			return false
-		}
-		for name, v := range x {
-			if w, there := y[name]; !there || !equalValues(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		y, is := y.([]any)
-		return is && slices.EqualFunc(x, y, equalValues)
-	}
-	return x == y
 }
 
 // Clean returns a document as every reader understands it: of two members of one name the last one, at

@@ -386,8 +386,13 @@ func TestThreeWay(t *testing.T) {
 		{`{"a":1,"b":1}`, `{"a":2,"b":1}`, `{"a":1,"b":3}`, `{"a":2,"b":3}`, `null`},
 		{`{"a":1}`, `{"a":1}`, `{"b":2}`, `{"b":2}`, `null`},
 		{`{"a":1}`, `{"a":2}`, `{"a":1}`, `{"a":2}`, `null`},
-		{`{"a":1}`, `{"a":2}`, `{"a":2.0}`, `{"a":2}`, `[{"path":"/a","yours":2.0,"theirs":2}]`},
-		{`{"a":1}`, `{"a": 2}`, `{"a":2}`, `{"a": 2}`, `null`},
+		{`{"a":1}`, `{"a":2}`, `{"a":2.0}`, `{"a":2}`, `null`},
+		{`{"a":2.0,"b":"\u00e9","c":12345678901234567890}`, `{"a":2.0,"b":"\u00e9","c":12345678901234567890,"d":1}`,
+			`{"a":2,"b":"é","c":12345678901234567000}`, `{"a":2.0,"b":"\u00e9","c":12345678901234567890,"d":1}`,
+			`null`},
+		{``, ``, `{"a":1}`, `{"a":1}`, `null`},
+		{``, `{"a":1,"c":1}`, `{"a":2,"b":1}`, `{"a":1,"c":1,"b":1}`, `[{"path":"/a","yours":2,"theirs":1}]`},
+		{`{"a":1}`, `{"a": 2}`, `{"a":2}`, `{"a":2}`, `null`},
 		{`{}`, `{"x/~":{"a":1}}`, `{"x/~":{"b":2}}`, `{"x/~":{"a":1,"b":2}}`, `null`},
 		{`{}`, `{"x/~":{"a":1}}`, `{"x/~":{"a":2}}`, `{"x/~":{"a":1}}`, `[{"path":"/x~1~0/a","yours":2,"theirs":1}]`},
 		{`{"a":1}`, `{}`, `{"a":2}`, `{}`, `[{"path":"/a","yours":2}]`},
@@ -397,15 +402,15 @@ func TestThreeWay(t *testing.T) {
 		{`null`, `{"a":1}`, `{"b":2}`, `{"a":1,"b":2}`, `null`},
 		{`1`, `2`, `3`, `2`, `[{"path":"","yours":3,"theirs":2}]`},
 	} {
-		got, conflicts, err := ThreeWay([]byte(c.base), []byte(c.theirs), []byte(c.yours), false)
-		told, _ := json.Marshal(conflicts)
-		if err != nil || string(got) != c.want || string(told) != c.conflicts {
-			t.Errorf("%s, %s and %s: %s %s %v; want %s %s", c.base, c.theirs, c.yours, got, told, err, c.want,
+		got, err := ThreeWay([]byte(c.base), []byte(c.theirs), []byte(c.yours), false)
+		told, _ := json.Marshal(got.Conflicts)
+		if err != nil || string(got.Doc) != c.want || string(told) != c.conflicts || got.Count != len(got.Conflicts) {
+			t.Errorf("%s, %s and %s: %s %s %v; want %s %s", c.base, c.theirs, c.yours, got.Doc, told, err, c.want,
 				c.conflicts)
 		}
-		mine, _, err := ThreeWay([]byte(c.base), []byte(c.yours), []byte(c.theirs), true)
-		if err != nil || !Equal(mine, []byte(c.want)) {
-			t.Errorf("%s, %s and %s: with mine first %s, %v", c.base, c.yours, c.theirs, mine, err)
+		mine, err := ThreeWay([]byte(c.base), []byte(c.yours), []byte(c.theirs), true)
+		if err != nil || !Alike(mine.Doc, []byte(c.want)) {
+			t.Errorf("%s, %s and %s: with mine first %s, %v", c.base, c.yours, c.theirs, mine.Doc, err)
 		}
 	}
 }

@@ -5,50 +5,79 @@ import (
 	"encoding/json"
 )
 
+// Two who have changed copies of one document, and what comes of both changes.
+
 // Conflict is a place of a document that two have changed in different ways.
 type Conflict struct {
 	Path string `json:"path"` // a JSON Pointer
-	// Yours and Theirs are the two values; nothing for one who has removed it.
+	// Yours and Theirs are the two values; nil for one who has removed it.
 	Yours  json.RawMessage `json:"yours,omitempty"`
 	Theirs json.RawMessage `json:"theirs,omitempty"`
 }
 
-// ThreeWay merges two documents that were made of the same one: member by member, as far as all of them have
+// Merged is what came of merging two documents.
+type Merged struct {
+	Doc []byte // nil for none
+	// Conflicts are the first places that both have changed in different ways, and Count says
+	// how many there are.
+	Conflicts []Conflict
+	Count     int
+}
+
+// maxConflicts is how many conflicts are told: the paths of a deep document may be long.
+const maxConflicts = 32
+
+// ThreeWay merges two documents that were made of the same one: member by member, as far as both of them have
 // objects there. A place that only one has changed is as that one has it. If both have changed it in different
 // ways, that is a conflict, and the place is as yours has it if preferYours is set.
-func ThreeWay(base, theirs, yours []byte, preferYours bool) (merged []byte, conflicts []Conflict, err error) {
+//
+// Yours has gone through a reader that knows only floating-point numbers, and writes numbers and texts in its
+// own way. A difference that such a reader does not see is no change.
+func ThreeWay(base, theirs, yours []byte, preferYours bool) (Merged, error) {
 	m := merging{preferYours: preferYours}
 	v, err := m.value(asValue(base), asValue(theirs), asValue(yours))
 	if err != nil {
-		return nil, nil, err
+		return Merged{}, err
 	}
-	return v.append(make([]byte, 0, len(theirs)+len(yours))), m.conflicts, nil
+	if v != nil {
+		m.Doc = v.append(make([]byte, 0, len(theirs)+len(yours)))
+	}
+	return m.Merged, nil
 }
 
-// merging is a merge under way.
+// merging is a merge under way. It goes through each part of the documents a few times at most.
 type merging struct {
+	Merged
 	preferYours bool
 	path        []byte
-	conflicts   []Conflict
 }
 
-func asValue(doc []byte) *value { return &value{raw: bytes.TrimSpace(doc)} }
+// asValue returns a document as a value; nil if it is empty.
+func asValue(doc []byte) *value {
+	if doc = bytes.TrimSpace(doc); len(doc) > 0 {
+		return &value{raw: doc}
+	}
+	return nil
+}
 
 // value merges the values at a place; nil stands for none.
 func (m *merging) value(base, theirs, yours *value) (*value, error) {
-	switch {
-	case equalTexts(yours, base), equalTexts(yours, theirs):
-		return theirs, nil
-	case equalTexts(theirs, base):
-		return yours, nil
-	}
 	if isObject(theirs) && isObject(yours) {
 		if !isObject(base) {
 			base = &value{raw: []byte("{}")}
 		}
 		return m.object(base, theirs, yours)
 	}
-	m.conflicts = append(m.conflicts, Conflict{string(m.path), textOf(yours), textOf(theirs)})
+	for _, c := range []struct{ a, b, then *value }{
+		{yours, base, theirs}, {yours, theirs, theirs}, {theirs, base, yours},
+	} {
+		if same, err := alike(c.a, c.b); same || err != nil {
+			return c.then, err
+		}
+	}
+	if m.Count++; m.Count <= maxConflicts {
+		m.Conflicts = append(m.Conflicts, Conflict{string(m.path), textOf(yours), textOf(theirs)})
+	}
 	if m.preferYours {
 		return yours, nil
 	}
@@ -62,11 +91,12 @@ func (m *merging) object(base, theirs, yours *value) (*value, error) {
 			return nil, err
 		}
 	}
+	inBase, inTheirs, inYours := base.byName(), theirs.byName(), yours.byName()
 	merged := &value{kind: '{'}
 	each := func(of member) error {
 		back := len(m.path)
 		m.path = appendName(append(m.path, '/'), of.name)
-		v, err := m.value(base.at(of.name), theirs.at(of.name), yours.at(of.name))
+		v, err := m.value(inBase(of.name), inTheirs(of.name), inYours(of.name))
 		m.path = m.path[:back]
 		if v != nil {
 			merged.members = append(merged.members, member{of.name, of.text, v})
@@ -79,7 +109,7 @@ func (m *merging) object(base, theirs, yours *value) (*value, error) {
 		}
 	}
 	for _, of := range yours.members {
-		if theirs.member(of.name) < 0 {
+		if inTheirs(of.name) == nil {
 			if err := each(of); err != nil {
 				return nil, err
 			}
@@ -88,17 +118,9 @@ func (m *merging) object(base, theirs, yours *value) (*value, error) {
 	return merged, nil
 }
 
-// at returns a member of an object that was taken apart; nil if it has none of that name.
-func (v *value) at(name string) *value {
-	if i := v.member(name); i >= 0 {
-		return v.members[i].value
-	}
-	return nil
-}
-
 // isObject reports whether a value is an object.
 func isObject(v *value) bool {
-	return v != nil && (v.kind == '{' || v.kind == 0 && len(v.raw) > 0 && v.raw[0] == '{')
+	return v != nil && (v.kind == '{' || v.kind == 0 && v.raw[0] == '{')
 }
 
 // textOf returns the text of a value; nil for none.
@@ -107,14 +129,6 @@ func textOf(v *value) json.RawMessage {
 		return nil
 	}
 	return v.append(nil)
-}
-
-// equalTexts reports whether two values are equal.
-func equalTexts(a, b *value) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return Equal(a.append(nil), b.append(nil))
 }
 
 // Equal reports whether two documents mean the same, with numbers and texts as they are written.

@@ -82,7 +82,9 @@ func (x besides) takeCustom(e agui.Custom) error {
 // changeState changes the shared state at once. A change that cannot be made is left out.
 func (x besides) changeState(update holdfast.StateUpdate) error {
 	r := x.r
-	before := r.shared.State
+	r.shared.mu.Lock()
+	defer r.shared.mu.Unlock()
+	before := r.shared.version.State
 	if before == nil {
 		before = json.RawMessage("null")
 	}
@@ -90,21 +92,22 @@ func (x besides) changeState(update holdfast.StateUpdate) error {
 	if err == nil {
 		next, err = jsonpatch.Clean(next)
 	}
+	var c *thread.SharedChange
 	if err == nil {
-		err = r.agent.Shared.Check(r.ctx, next)
+		c, err = r.shared.change(r.ctx, r.agent.Shared, next, func(next json.RawMessage) *thread.SharedChange {
+			return r.shared.version.Change(next, thread.SharedAfter(r.host.Config.NewID("st")), r.st.Format, "",
+				r.host.Config.Now().Time())
+		})
 	}
 	if err != nil {
 		x.leftOut(err)
 		return nil
 	}
-	c := r.shared.Change(next, thread.SharedAfter(r.host.Config.NewID("st")), r.st.Format, "",
-		r.host.Config.Now().Time())
 	if c == nil {
 		return nil
 	}
-	r.shared, r.st.Shared = c.Shared, c.ID
-	return r.w.Add([]agui.Event{c.Event(r.w.HasState())}, journal.Soon, func(commit *store.Commit, _ store.Cursor) {
-		commit.Put = append(commit.Put, c.Put)
+	return r.w.Add(shown(r.w, c), journal.Soon, func(commit *store.Commit, _ store.Cursor) {
+		into(r.st, c)(commit)
 		r.saveState(commit)
 	})
 }

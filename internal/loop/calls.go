@@ -54,7 +54,7 @@ func toolCall(r *run, call *thread.Call) holdfast.ToolCall {
 		Thread:    r.key.Thread,
 		Run:       r.rec.ID,
 		Iteration: r.st.Iteration,
-		State:     r.shared.State,
+		State:     r.shared.now().State,
 		Answer:    handed(call.Answer, call.Interrupt),
 		Frontend:  call.Frontend,
 		Kept:      call.Kept,

@@ -9,7 +9,7 @@ import (
 
 // Item is what a request, possibly in another process, leaves for a run's owner.
 type Item struct {
-	Type string `json:"type"` // cancel, describe, mark or result
+	Type string `json:"type"` // cancel, describe, mark, state or result
 	Run  string `json:"run"`  // the run that it is for
 	thread.Amendment
 	// Call and Result are a call that is finished from outside, and what has come for it.
@@ -21,6 +21,7 @@ const (
 	ItemCancel   = "cancel"
 	ItemDescribe = "describe"
 	ItemMark     = "mark"
+	ItemState    = "state"
 	ItemResult   = "result"
 )
 

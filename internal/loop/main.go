@@ -183,8 +183,10 @@ func (x *Run) close(ev agui.Event, moved error, before ...agui.Event) error {
 	if x.run.failed != nil {
 		shown = append(shown, agui.MessagesRef{Leaf: x.run.st.Leaf}) // it shows the mark, and removes what was not kept
 	}
+	x.run.shared.mu.Lock() // nothing changes it any more
+	defer x.run.shared.mu.Unlock()
 	if x.run.w.Predicts() {
-		shown = append(shown, stateShown(x.run.shared))
+		shown = append(shown, stateShown(x.run.shared.version))
 	}
 	etag := ""
 	err = x.run.w.Finish(context.WithoutCancel(x.run.ctx), append(append(shown, before...), ev),

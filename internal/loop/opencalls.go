@@ -53,7 +53,7 @@ func (a *completion) decideCalls() {
 			Thread:    r.key.Thread,
 			Run:       r.rec.ID,
 			Iteration: r.st.Iteration,
-			State:     r.shared.State,
+			State:     r.shared.now().State,
 			Frontend:  r.st.Calls[i].Frontend,
 		})
 	}

@@ -39,7 +39,7 @@ func (a *completion) predictedBy(tool string) *prediction {
 
 // tellPredictions tells frontends, before the call begins, what they may predict by themselves.
 func (a *completion) tellPredictions(b *callBuilder) error {
-	if b.predicted == nil || a.r.agent.Shared.Told() == nil || !a.r.places.has(a.r.shared, "/") {
+	if b.predicted == nil || a.r.agent.Shared.Told() == nil || !a.r.places.has(a.r.shared.now(), "/") {
 		return nil
 	}
 	return a.emit(agui.Custom{Base: a.base(), Name: "PredictState", Value: a.r.agent.Shared.Told()})
@@ -65,7 +65,9 @@ func (a *completion) predict(b *callBuilder) error {
 
 // foresee shows a value that a call predicts at a place.
 func (a *completion) foresee(call, path string, value []byte) error {
-	if !a.r.places.has(a.r.shared, path) {
+	a.r.shared.mu.Lock() // until it is shown, nobody takes the place away
+	defer a.r.shared.mu.Unlock()
+	if !a.r.places.has(a.r.shared.version, path) {
 		return nil
 	}
 	base := a.base()
@@ -75,7 +77,7 @@ func (a *completion) foresee(call, path string, value []byte) error {
 		return err
 	}
 	if !a.r.w.HasState() && !a.r.w.Predicts() {
-		if err := a.emit(stateShown(a.r.shared)); err != nil {
+		if err := a.emit(stateShown(a.r.shared.version)); err != nil {
 			return err
 		}
 	}

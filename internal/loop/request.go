@@ -32,7 +32,7 @@ func (a *completion) request() *holdfast.ModelRequest {
 	if r.agent.Instructions != "" {
 		req.Instructions = append(req.Instructions, r.agent.Instructions)
 	}
-	req.State, req.StateTooLarge = r.agent.Shared.Shown(r.shared.State)
+	req.State, req.StateTooLarge = r.agent.Shared.Shown(r.shared.now().State)
 	instruct(req, r.rec, &r.agent.Client, r.st.Changing())
 	if f := r.agent.Form; f != nil {
 		req.Output = &f.Output

@@ -40,12 +40,15 @@ func (r *run) save(f finished) error {
 		f.result, f.code = holdfast.ToolResult{Text: r.toolErrorText(f.call, f.err), Failed: true}, codeOf(f.err)
 	}
 	message := r.host.Config.NewID("msg")
-	events, put, err := r.applyUpdates(&f, message)
+	r.shared.mu.Lock()
+	defer r.shared.mu.Unlock()
+	change, err := r.applyUpdates(&f, message)
 	if err != nil {
 		r.unchanged(&f, err)
 	}
+	events := shown(r.w, change)
 	if predicted := len(r.agent.Shared.Predictions(f.call.Name)) > 0; predicted && len(events) == 0 && r.w.Predicts() {
-		events = append(events, stateShown(r.shared))
+		events = append(events, stateShown(r.shared.version))
 	}
 	m := agui.FromDomain(holdfast.Message{
 		ID:     message,
@@ -65,18 +68,18 @@ func (r *run) save(f finished) error {
 	}
 	// The message says what its event says: clients take the metadata of the event.
 	m.Metadata = over.WithFacts(m.Metadata, r.keyOf(&over))
-	shown := agui.ToolCallResult{
+	result := agui.ToolCallResult{
 		MessageID:  m.ID,
 		ToolCallID: f.call.ID,
 		Content:    m.Content,
 		Role:       string(holdfast.RoleTool),
 	}
-	shown.Timestamp, shown.Metadata = r.now(), m.Metadata
+	result.Timestamp, result.Metadata = r.now(), m.Metadata
 	r.host.OutsideEnded(r.place(), &over)
 	r.st.CloseCall(f.call.ID)
 	r.results++
-	return r.append([]agui.Message{m}, append([]agui.Event{shown}, events...), r.when(f.call), func(c *store.Commit) {
-		c.Put = append(c.Put, put...)
+	return r.append([]agui.Message{m}, append([]agui.Event{result}, events...), r.when(f.call), func(c *store.Commit) {
+		into(r.st, change)(c)
 		thread.PutOutsideEnd(c, &over, r.host.Config.Now().Time())
 		if f.reused != "" {
 			c.Delete = append(c.Delete, store.ValueID{Kind: store.KindReuse, ID: f.reused})

@@ -35,7 +35,7 @@ type run struct {
 	tools  agents.RunTools
 	st     *thread.State
 	hist   *thread.History
-	shared thread.Shared
+	shared shared
 	places places // in shared, for what calls predict
 	// messages are the history as models see it.
 	messages []holdfast.Message

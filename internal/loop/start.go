@@ -59,7 +59,7 @@ func (s *Start) run(h *Host) *run {
 		agent:     s.Agent,
 		st:        s.State,
 		hist:      s.History,
-		shared:    s.Shared,
+		shared:    shared{version: s.Shared},
 		recorded:  s.Recorded,
 		doubted:   s.Doubted,
 		live:      s.Live,

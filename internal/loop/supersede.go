@@ -16,6 +16,8 @@ func (r *run) supersede(name string, value any) error {
 	if err := r.w.CloseOpen(); err != nil {
 		return err
 	}
+	r.shared.mu.Lock() // what is shown is the newest version
+	defer r.shared.mu.Unlock()
 	return r.w.Step(r.st.Superseded(r.now(), name, value), func(c *store.Commit, last store.Cursor) {
 		r.st.Boundary, r.st.Steps = last, r.w.OpenSteps()
 		r.saveState(c)

@@ -55,6 +55,9 @@ func (b *beginning) resume(ctx context.Context) error {
 			}
 		}
 	}
+	if err := (sharing{b}).share(ctx); err != nil {
+		return err
+	}
 	if err := b.edit(ctx, edits); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 
@@ -290,7 +289,7 @@ func (b *beginning) known() bool {
 	return len(b.p.d.Answers) > 0 && len(b.st.Queued) == 0 && b.p.req.Compared.Stands == b.st.Leaf
 }
 
-// fresh prepares a run with new messages: it closes what is open, replaces the shared
+// fresh prepares a run with new messages: it closes what is open, merges the shared
 // state if the client sent one, and counts iterations from 0.
 func (b *beginning) fresh(ctx context.Context) error {
 	if b.p.d.Do == decide.Fresh {
@@ -311,15 +310,8 @@ func (b *beginning) fresh(ctx context.Context) error {
 	} else if b.p.d.Do == decide.Fresh && len(b.p.req.Compared.Users) > 0 {
 		b.forget()
 	}
-	state := b.p.in.State
-	if len(state) > 0 && !bytes.Equal(state, []byte("{}")) && !bytes.Equal(state, b.r.Shared.State) {
-		if err := b.p.agent.Shared.Check(ctx, state); err != nil {
-			return err
-		}
-		if c := b.r.Shared.Change(state, b.cfg.NewID("s"), b.st.Format, "", b.cfg.Now().Time()); c != nil {
-			b.r.Shared, b.st.Shared = c.Shared, c.ID
-			b.c.Put = append(b.c.Put, c.Put)
-		}
+	if err := (sharing{b}).share(ctx); err != nil {
+		return err
 	}
 	thread.ClearMarks(b.c)
 	return nil

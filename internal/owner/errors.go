@@ -82,3 +82,13 @@ var errDecideAgain = errors.New("decide again")
 
 // errUndecodable means that this process owns a run whose messages cannot be decoded.
 var errUndecodable = errors.New("a run was taken over whose messages cannot be decoded")
+
+// errPatchesNot says that the server of a run is of a version that cannot change its state for others.
+func errPatchesNot(id, run string) *holdfast.Error {
+	return holdfast.Errorf(codes.RunInProgress,
+		"Run %q is in progress on this thread, on a server of a version that does not change its "+
+			"shared state meanwhile.", run).
+		WithHint("Wait for the run's end, or for the end of the rolling upgrade. Then read the state, and send the "+
+			"patch again if it is not in it.").
+		With("runId", run).With("threadId", id)
+}

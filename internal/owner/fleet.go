@@ -41,7 +41,7 @@ func (f *fleet) say(ctx context.Context, a *agents.Set, recovers bool) error {
 	if f.roster == nil {
 		return nil
 	}
-	about := abilities{Agents: make(map[string]string, len(a.List)), Recovers: recovers}
+	about := abilities{Agents: make(map[string]string, len(a.List)), Recovers: recovers, PatchesState: true}
 	for _, one := range a.List {
 		about.Agents[one.Name] = one.Agent.Revision
 	}
@@ -120,4 +120,16 @@ func (f *fleet) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known = nil
+}
+
+// patchesState reports whether a process, which owns a run, changes its shared state as requests ask for.
+func (f *fleet) patchesState(ctx context.Context, process string) (bool, error) {
+	if f.roster == nil || process == f.process {
+		return true, nil
+	}
+	described, err := f.roster.Described(ctx)
+	if err != nil {
+		return false, err
+	}
+	return abilitiesOf(described[process]).PatchesState, nil
 }

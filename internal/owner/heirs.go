@@ -19,6 +19,8 @@ type abilities struct {
 	Agents map[string]string `json:"agents"`
 	// Recovers means that it goes on with runs that have lost their server.
 	Recovers bool `json:"recovers"`
+	// PatchesState means that it changes the shared state of its runs as requests ask for.
+	PatchesState bool `json:"patchesState,omitempty"`
 	// silent means that it has said nothing, because it is of a version that does not, or nothing that
 	// this one understands. It counts as one that can do everything.
 	silent bool

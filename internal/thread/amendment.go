@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -14,6 +15,8 @@ type Amendment struct {
 	Description *threads.Description `json:"description,omitempty"`
 	// Mark, if set, asks for a checkpoint of what is stored.
 	Mark *CheckpointMark `json:"mark,omitempty"`
+	// State, if set, changes the shared state. The run makes that change with those of its tools.
+	State *StatePatch `json:"state,omitempty"`
 }
 
 // CheckpointMark asks for a checkpoint.
@@ -52,4 +55,12 @@ func (a *Amendment) Amend(c *store.Commit, st *State, now time.Time, keep int) {
 		}
 		PutCheckpoint(c, st, cp, now, keep)
 	}
+}
+
+// Reshare makes id the version of the shared state while no run is under way, so that no stream shows it.
+func Reshare(w *Work, id string) {
+	if w.StateShown == "" && id != w.Shared {
+		w.StateShown = cmp.Or(w.Shared, NoState)
+	}
+	w.Shared = id
 }

@@ -93,6 +93,7 @@ type Work struct {
 	Shared string `json:"shared,omitempty"`
 	// Predicted means that the log shows another state at Boundary, which calls predict.
 	Predicted bool `json:"predicted,omitempty"`
+	StateWork
 	// Checkpoints counts the checkpoints ever taken.
 	Checkpoints int `json:"checkpoints"`
 	// LastCheckpoint is the id of the last one, the parent of the next.

@@ -101,5 +101,5 @@ func (rd Reader) StateSnapshot(ctx context.Context, key store.ThreadKey, id stri
 	if state == nil {
 		state = []byte("{}")
 	}
-	return agui.AppendStateSnapshot(nil, agui.Base{}, state), nil
+	return agui.AppendStateSnapshot(nil, id, state), nil
 }

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,9 @@ type SharedChange struct {
 	// Patch makes the document out of the one before; nil if it is stored whole.
 	Patch json.RawMessage
 }
+
+// Name returns the name of the version; NoState if there is no state.
+func (s *Shared) Name() string { return cmp.Or(s.ID, NoState) }
 
 // baseOf returns the name of the whole version that a version is made of, and the number of its patch; 0 if
 // it is whole itself.
@@ -176,6 +180,9 @@ func (s Shared) patchTo(next json.RawMessage, format int) (json.RawMessage, erro
 	}
 	return jsonpatch.Diff(s.State, next)
 }
+
+// NoState is what stands for the version of a state that there is not.
+const NoState = "-"
 
 // SharedAfter returns the id of the blob with the shared state after a call. It is
 // derived from the id of the result's message, so that what a recorded result did to

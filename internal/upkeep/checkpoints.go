@@ -152,7 +152,7 @@ func (k *Keeper) State(ctx context.Context, who holdfast.Principal, id string) (
 		if err != nil {
 			return nil, err
 		}
-		s := &threads.State{}
+		s := &threads.State{Version: t.State.Shared}
 		if s.State, err = k.read.Shared(ctx, t.Key, t.State.Shared); err != nil {
 			return nil, k.orMoved(ctx, t, err)
 		}

@@ -70,6 +70,9 @@ type Engine interface {
 	// Amend has the owner of the thread's run change what only it may change, and waits until
 	// that is stored. It reports false if the run has ended before that.
 	Amend(ctx context.Context, t *thread.Thread, a thread.Amendment) (bool, error)
+	// PatchState has the owner of the thread's run change the shared state, and waits until that is
+	// stored. It returns the name of the version after that, and false if the run has ended before.
+	PatchState(ctx context.Context, t *thread.Thread, p thread.StatePatch) (string, bool, error)
 	// GoOn begins a run on a thread whose calls from outside have all ended, if nobody has.
 	GoOn(ctx context.Context, key store.ThreadKey) error
 	// Tools returns the specifications of an agent's tools.

@@ -101,7 +101,8 @@ func (h byHand) still(ctx context.Context, m threads.Mark) (*threads.Checkpoint,
 			}
 			made := shared.Change(m.State, h.k.cfg.NewID("s"), st.Format, "", c.UpdatedAt)
 			if made != nil {
-				st.Shared, c.Put = made.ID, append(c.Put, made.Put)
+				thread.Reshare(&st.Work, made.ID)
+				c.Put = append(c.Put, made.Put)
 			}
 		}
 		cp := h.k.list(c, st, thread.Checkpoint{

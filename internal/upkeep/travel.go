@@ -109,7 +109,7 @@ func (k *Keeper) depart(ctx context.Context, t *thread.Thread, to threads.Travel
 	// The counters are the thread's, not the checkpoint's.
 	d.st.Checkpoints, d.st.LastCheckpoint, d.st.Bytes = t.State.Checkpoints, t.State.LastCheckpoint, t.State.Bytes
 	d.st.Origin, d.st.Count, d.st.TakenBack = t.State.Origin, len(d.hist.Path), t.State.TakenBack
-	d.st.Described, d.st.Tended = t.State.Described, t.State.Tended
+	d.st.Described, d.st.Tended, d.st.StateWork = t.State.Described, t.State.Tended, thread.StateWork{}
 	return d, nil
 }
 

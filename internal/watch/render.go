@@ -113,7 +113,7 @@ func (w *Stream) expand(ctx context.Context, data []byte, records []store.Record
 		if w.patches[ref] == nil {
 			return nil, nil
 		}
-		return agui.Append(nil, agui.StateDelta{Delta: w.patches[ref]}), nil
+		return agui.AppendStateDelta(nil, ref, w.patches[ref]), nil
 	}
 	data, err := w.streams.read.StateSnapshot(ctx, w.key, ref)
 	if errors.Is(err, thread.ErrNoBlob) {
