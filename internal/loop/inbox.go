@@ -90,7 +90,7 @@ func (r mail) change(item uint64, p *thread.StatePatch) error {
 	return r.r.w.Add(append(shown(r.r.w, c), ev), journal.AtOnce, func(to *store.Commit, _ store.Cursor) {
 		r.r.inbox.seen = item
 		into(r.r.st, c)(to)
-		r.r.st.Patched(p.ID)
+		thread.NotePatch(&r.r.st.StateWork, p.ID)
 		if r.r.inbox.owed {
 			r.r.st.StateItem = item
 		}

@@ -18,8 +18,8 @@ type StateWork struct {
 // maxStatePatches bounds StatePatches.
 const maxStatePatches = 16
 
-// Patched notes that a change is done with.
-func (w *StateWork) Patched(id string) {
+// NotePatch notes that a change is done with.
+func NotePatch(w *StateWork, id string) {
 	w.StatePatches = append(slices.Clone(w.StatePatches), id)
 	if more := len(w.StatePatches) - maxStatePatches; more > 0 {
 		w.StatePatches = w.StatePatches[more:]
