@@ -163,7 +163,7 @@ func TestPredicts(t *testing.T) {
 			[]holdfast.Middleware{looptest.AsksLeave(time.Time{}, "write")}, foretold, page, agui.TypeRunFinished},
 		"the answer is repeated": {page, once(again), writes, nil, foretold, `{"by":"tool"}`, agui.TypeRunFinished},
 		"the answer fails":       {page, once(errors.New("broken")), writes, nil, foretold, page, agui.TypeRunError},
-		"the state has no place": {`["page"]`, goesOn, quiet, nil, none, none, agui.TypeRunFinished},
+		"the state has no place": {`["page"]`, goesOn, quiet, nil, none, `["page"]`, agui.TypeRunFinished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
