@@ -42,13 +42,9 @@ func (r *run) save(f finished) error {
 	message := r.host.Config.NewID("msg")
 	r.shared.mu.Lock()
 	defer r.shared.mu.Unlock()
-	change, err := r.applyUpdates(&f, message)
+	change, events, err := r.applyUpdates(&f, message)
 	if err != nil {
 		r.unchanged(&f, err)
-	}
-	events := shown(r.w, change)
-	if predicted := len(r.agent.Shared.Predictions(f.call.Name)) > 0; predicted && len(events) == 0 && r.w.Predicts() {
-		events = append(events, stateShown(r.shared.version))
 	}
 	m := agui.FromDomain(holdfast.Message{
 		ID:     message,
