@@ -158,8 +158,10 @@ func (s *Store) Owners(ctx context.Context) ([]store.Owner, error) {
 // Mend implements [store.Index].
 func (s *Store) Mend(ctx context.Context, key store.ThreadKey) (int, error) {
 	m := &mending{key: key}
-	err := s.committer.submit(ctx, m)
-	return len(m.missing), err
+	if err := s.committer.submit(ctx, m); err != nil {
+		return 0, err // the committer may still be at work on it
+	}
+	return len(m.missing), nil
 }
 
 // mending enters a thread where it is missing.
