@@ -38,8 +38,12 @@ func (s *Shared) Conflict() string {
 	return cmp.Or(s.conflict, sharedstate.ConflictRefuse)
 }
 
-// defaultMaxShown bounds what a model is shown of a state, in bytes.
-const defaultMaxShown = 16 << 10
+const (
+	// defaultMaxShown bounds what a model is shown of a state, in bytes.
+	defaultMaxShown = 16 << 10
+	// maxState bounds a state, in bytes: each checkpoint, fork and export has it.
+	maxState = 8 << 20
+)
 
 // newShared returns what an agent does with the shared state; nil if nothing.
 func newShared(a *holdfast.Agent) (*Shared, error) {
@@ -68,8 +72,14 @@ func newShared(a *holdfast.Agent) (*Shared, error) {
 }
 
 // Check is what every change of a thread's shared state passes: a page's, a tool's or a person's. The
-// error is state_invalid, and lists everything that is wrong. null is no state, and always fits. s may be nil.
+// error is state_invalid, and lists everything that is wrong. A state may have 8 MiB; null is no state, and
+// always fits. s may be nil.
 func (s *Shared) Check(ctx context.Context, state json.RawMessage) error {
+	if len(state) > maxState {
+		return holdfast.Errorf(codes.StateInvalid, "The shared state would have %d bytes, of %d that it may have.",
+			len(state), maxState).
+			WithHint("The state is as it was. Keep what is large elsewhere, and in the state where that is.")
+	}
 	if s == nil || s.form == nil || len(state) == 0 || string(bytes.TrimSpace(state)) == "null" {
 		return nil
 	}

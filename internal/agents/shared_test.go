@@ -143,6 +143,15 @@ func TestCheckState(t *testing.T) {
 	if err := nothing.Check(t.Context(), json.RawMessage("1")); err != nil {
 		t.Errorf("an agent without a schema refuses: %v", err)
 	}
+	large := json.RawMessage(`"` + strings.Repeat("x", maxState-2) + `"`)
+	if err := nothing.Check(t.Context(), large); err != nil {
+		t.Errorf("a state of %d bytes is refused: %v", len(large), err)
+	}
+	var refused *holdfast.Error
+	if err := nothing.Check(t.Context(), append(large, ' ')); !errors.As(err, &refused) ||
+		refused.Code != codes.StateInvalid || !strings.Contains(refused.Message, "8388609 bytes, of 8388608") {
+		t.Errorf("a state of %d bytes gets %v", len(large)+1, err)
+	}
 	if _, err := newShared(&holdfast.Agent{State: &sharedstate.Options{Schema: json.RawMessage(`{"type":1}`)}}); err ==
 		nil {
 		t.Error("a schema that is none is taken")
