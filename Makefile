@@ -1,5 +1,5 @@
 # make run and make test need nothing but Go.
-.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts remote-kills remotes fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills dojo screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
+.PHONY: help run build test raced unraced tidy short check fmt lint api bench model-cuts remote-kills remotes fairness hostile damage store-kills fuzz web verify-web dev browser browser-bench pages survives kills dojo screenshot program clients ai-sdk tanstack clients-dist cuts long first-page model-suite size smoke prefixes states tested deaths mcp takeover approvals resets moves attach thousand mixed watchers failover fleet due lists installed stale lease all-proofs
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -198,6 +198,10 @@ cuts: installed tested ## cut CUTS connections at random bytes, with both offici
 KILLS ?= 1000
 prefixes: ## kill workers KILLS times, and compare what models are asked before and after; prints the table in docs/prompt-cache.md (needs redis-server)
 	HOLDFAST_PREFIX_KILLS=$(KILLS) HOLDFAST_PREFIX_SEED=$(SEED) go test -count=1 -timeout=60m -run='TestPrefixes$$' -v ./internal/e2e
+
+STATES ?= 2000
+states: ## let two pages, tools and requests change the shared state at once, with kills and reloads, in STATES sequences on each store; prints a table (needs redis-server)
+	HOLDFAST_STATES=$(STATES) go test -count=1 -timeout=60m -run='TestStates$$' -v ./internal/simulate/states
 
 UPDATE ?=
 deaths: ## kill Holdfast, the other side and the network in the middle of every kind of tool call, on both stores; prints the table in docs/durability.md, and with UPDATE=-update writes it (needs redis-server, node)
