@@ -46,17 +46,15 @@ func BenchmarkIndex(b *testing.B) {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			s, record := openBench(b), words(120)
 			var with, without time.Duration
-			all := b.N
-			defer func() { b.N = all }()
-			for n, left := 0, all; left > 0; n++ {
-				b.N = min(left, 500)
-				left -= b.N
+			for n, left := 0, b.N; left > 0; n++ {
+				some := min(left, 500)
+				left -= some
 				listed := func(w int) func() error { return turns(b, s, fmt.Sprintf("l%d-%d", n, w), record, true) }
 				bare := func(w int) func() error { return turns(b, s, fmt.Sprintf("b%d-%d", n, w), record, false) }
-				with += each(b, writers, listed)
-				without += each(b, writers, bare)
+				with += times(b, some, writers, listed)
+				without += times(b, some, writers, bare)
 			}
-			b.ReportMetric(float64(with.Microseconds())/float64(all), "us/turn")
+			b.ReportMetric(float64(with.Microseconds())/float64(b.N), "us/turn")
 			b.ReportMetric(100*without.Seconds()/with.Seconds(), "%bare")
 		})
 	}
@@ -174,12 +172,18 @@ func random(size int) []byte {
 // newWorker makes the operation of one worker.
 func each(b *testing.B, workers int, newWorker func(w int) func() error) time.Duration {
 	b.Helper()
+	return times(b, b.N, workers, newWorker)
+}
+
+// times is each for so many operations.
+func times(b *testing.B, all, workers int, newWorker func(w int) func() error) time.Duration {
+	b.Helper()
 	runtime.GC()
 	var wg sync.WaitGroup
 	begun := time.Now()
 	for w := range workers {
-		n := b.N / workers
-		if w < b.N%workers {
+		n := all / workers
+		if w < all%workers {
 			n++
 		}
 		op := newWorker(w)

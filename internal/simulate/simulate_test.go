@@ -104,7 +104,7 @@ func bounds(t *testing.T) (first, last uint64, until time.Time) {
 func TestSeeds(t *testing.T) {
 	first, last, until := bounds(t)
 	debug.SetGCPercent(400) // most of the time would go by with collecting what is little
-	// What was in a sync.Pool outlives the next collection, routers with their servers too; the heap would
+	// A sync.Pool keeps what was in it for one collection more, routers with their servers too, so the heap would
 	// grow with each.
 	debug.SetMemoryLimit(1 << 30)
 	var next, played, steps atomic.Uint64
