@@ -84,6 +84,33 @@ func TestModelLimit(t *testing.T) {
 	}
 }
 
+// TestModelLimitOfMessages: an answer may have many messages, each within the limits.
+func TestModelLimitOfMessages(t *testing.T) {
+	t.Parallel()
+	next := func(n int) holdfast.Delta {
+		switch n % 3 {
+		case 0:
+			return holdfast.Delta{Text: strings.Repeat("x", 40<<10)}
+		case 1:
+			return call(n, "", "f", strings.Repeat("x", 10<<10))
+		}
+		return holdfast.Delta{More: true}
+	}
+	left, passed := false, 0
+	for _, err := range ModelLimit(64<<10, 1, 16<<10).Model(endless(next, &left))(t.Context(),
+		&holdfast.ModelRequest{}) {
+		if err != nil {
+			t.Fatalf("after %d deltas: %v", passed, err)
+		}
+		if passed++; passed == 30 {
+			break
+		}
+	}
+	if passed != 30 {
+		t.Errorf("%d deltas passed", passed)
+	}
+}
+
 // TestModelLimitOff: without limits nothing ends, and an answer within them is unchanged.
 func TestModelLimitOff(t *testing.T) {
 	t.Parallel()

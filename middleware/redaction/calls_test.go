@@ -60,6 +60,33 @@ func TestRedactionOfArguments(t *testing.T) {
 	}
 }
 
+// TestRedactionOfOwnArguments: the arguments of a call that the model's side carries out are whole with the
+// piece that says so, and those of the others at the end of their message.
+func TestRedactionOfOwnArguments(t *testing.T) {
+	t.Parallel()
+	m := redaction.New(redaction.Options{Arguments: true})
+	half, rest := secrets["aws"][:12], secrets["aws"][12:]
+	own := holdfast.ToolSpec{Name: "login"}
+	got, err := stream(t, t.Context(), m, nil,
+		holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Name: "login", Arguments: `{"key":"` + half}},
+		holdfast.Delta{Call: &holdfast.CallDelta{Index: 0, Arguments: rest + `"}`, Own: &own}},
+		holdfast.Delta{Call: &holdfast.CallDelta{Index: 1, Name: "look", Arguments: `{"q":"` + half}},
+		holdfast.Delta{More: true})
+	names, arguments := callsOf(got)
+	if err != nil || strings.Join(names, " ") != "login look" ||
+		strings.Join(arguments, " ") != `{"key":"[redacted:api_key]"} {"q":"`+half {
+		t.Errorf("%q %q, %v", names, arguments, err)
+	}
+	if last := got[len(got)-1]; !last.More {
+		t.Errorf("the last delta is %+v", last)
+	}
+	for i, d := range got {
+		if d.Call != nil && d.Call.Own != nil && !strings.HasSuffix(d.Call.Arguments, `"}`) {
+			t.Errorf("delta %d ends the call with %q", i, d.Call.Arguments)
+		}
+	}
+}
+
 // TestRedactionOfArgumentsStops: a reader that stops gets nothing more.
 func TestRedactionOfArgumentsStops(t *testing.T) {
 	t.Parallel()
