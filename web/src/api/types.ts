@@ -37,6 +37,7 @@ export interface ThreadInfo {
   readonly parentThreadId?: string;
   readonly parentCheckpointId?: string;
   readonly sizeBytes?: Readonly<Record<string, number>>;
+  readonly stateVersion?: string;
 }
 
 export interface ThreadList {
@@ -202,6 +203,7 @@ export interface CheckpointDetail extends Checkpoint {
 export interface ThreadState {
   readonly state: unknown;
   readonly middlewareState?: MiddlewareState;
+  readonly stateVersion?: string;
 }
 
 export interface PastEffect {

@@ -49,6 +49,8 @@ const own: Readonly<Record<string, (v: Fields) => string>> = {
   content_left_out: (v) => `The model cannot take this: ${names(v['content'])}.`,
   output_left_out: (v) => `Left out of the answer: ${names(v['content'])}.`,
   schema_changed: schema,
+  state_conflict: (v) => `The page and others changed ${count(v['count'], 'place')} of the shared state. ${v['kept'] === 'page' ? 'The page’s' : 'The others’'} changes hold.`,
+  state_patched: (v) => (v['code'] === undefined ? 'A request changed the shared state.' : `A request could not change the shared state. ${text(v['message'])}`),
   store_recovered: (v) => `The store was unavailable${typeof v['outageMs'] === 'number' ? ` for ${span(v['outageMs'])}` : ' for a while'}. Nothing was lost.`,
   thread_large: (v) => `This thread is large: ${bytes(number(v['bytes']) ?? 0)}.`,
   described,
