@@ -3,11 +3,11 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"sync"
 
 	"github.com/holdfast-agents/holdfast/internal/agents"
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/journal"
+	"github.com/holdfast-agents/holdfast/internal/routine"
 	"github.com/holdfast-agents/holdfast/internal/thread"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -16,8 +16,8 @@ import (
 // meanwhile.
 type shared struct {
 	// mu is held from when a version is made until its event is in the journal: so the versions follow one
-	// another as in the log.
-	mu      sync.Mutex
+	// another as in the log. At the end of a run that takes as long as the store does.
+	mu      routine.Lock
 	version thread.Shared
 }
 
