@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/thread"
 )
 
 // page is a page as a stock client has it, or one that knows versions.
@@ -35,17 +36,33 @@ func (p *page) load() {
 		if err == nil {
 			err = p.follow(reply)
 		}
-		var list []agui.Message
 		if err == nil {
-			list, err = shown(ctx, at.Engine)
+			err = p.read(ctx, at.Engine)
 		}
 		cancel()
 		if err == nil {
-			p.messages = list
 			return
 		}
 	}
 	p.s.wrong("page %s cannot be loaded", p.name)
+}
+
+// read reads the messages that belong to the document that the page has. A client has both from one stream; here
+// another run may have begun in between.
+func (p *page) read(ctx context.Context, e *looptest.Engine) error {
+	list, err := shown(ctx, e)
+	if err != nil {
+		return err
+	}
+	head, err := thread.Reader{Store: p.s.db}.Head(ctx, looptest.KeyOf("t"))
+	if err != nil {
+		return err
+	}
+	if is := p.s.document(head.State.Shared); !p.s.drops && !jsonpatch.Equal([]byte(is), []byte(p.doc)) {
+		return fmt.Errorf("the document is another one by now")
+	}
+	p.messages = list
+	return nil
 }
 
 // shown returns the messages of the thread as a page sends them back.
@@ -146,8 +163,10 @@ func (p *page) post() {
 	in := looptest.RunInput("t", "run"+mark,
 		append(slices.Clone(p.messages), looptest.UserSays("user"+mark, strings.Repeat(".", 1+p.s.draw(3))))...)
 	in.State = state
-	if p.s.draw(8) == 0 {
-		in.State, fields = nil, p.fields // nothing of the document
+	// A page may send nothing of the document, once there is one. Otherwise two pages would each make the first
+	// one, and of two first ones the agent's rule drops what it has to.
+	if p.s.draw(8) == 0 && p.doc != "{}" {
+		in.State, fields = nil, p.fields
 	}
 	options := map[string]any{"chat": p.chat, "onUnfinished": "abandon"}
 	if p.names && p.version != "" {
@@ -169,7 +188,7 @@ func (p *page) post() {
 		p.load()
 		return
 	}
-	if p.messages, err = shown(ctx, p.s.any().Engine); err != nil {
+	if err := p.read(ctx, p.s.any().Engine); err != nil {
 		p.load()
 	}
 }

@@ -34,7 +34,8 @@ func (r *Reader) Read(t testing.TB, stream io.Reader) string {
 		finished = d.Finish != ""
 		call := ""
 		if d.Call != nil {
-			call = fmt.Sprint(*d.Call)
+			c := d.Call
+			call = fmt.Sprintf("{%d %s %s %s %s}", c.Index, c.ID, c.Name, c.Arguments, c.EncryptedValue)
 		}
 		fmt.Fprintf(&log, "%q %q %q %s %s\n", d.Text, d.Reasoning, d.ReasoningSecret, call, d.Finish)
 		return true
