@@ -47,10 +47,10 @@ func TestRemoteInTheFile(t *testing.T) {
 // TestRemoteMistakes: what is wrong with such an agent is said at its place, without the environment.
 func TestRemoteMistakes(t *testing.T) {
 	for keys, want := range map[string]string{
-		"    remote: {}\n": "3:13: remote has no url; add url:",
+		"    remote: {}\n":                          "3:13: remote has no url; add url:",
+		"    remote: {url: \"http://host/?a=1\"}\n": "3:19: url: the agent's address must have only",
 		"    remote: {url: nowhere}\n": "3:19: url: the agent's address is " +
 			"missing or not absolute",
-		"    remote: {url: \"http://host/?a=1\"}\n":                         "3:19: url: the agent's address must have only",
 		"    remote: {url: \"http://host\", onCut: stop}\n":                 "onCut",
 		"    remote: {url: \"http://host\", effects: {pay: twice}}\n":       "effects",
 		"    remote: {url: \"http://host\"}\n    model: demo\n":             "4:5: remote and model are both set",
