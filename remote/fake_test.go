@@ -34,7 +34,7 @@ type posted struct {
 // script is an agent in this process: each run sends the next of its texts, which has an event on
 // each line, and waits where a line begins with a name in brackets until the test opens that gate.
 type script struct {
-	t    *testing.T
+	t    testing.TB
 	mu   sync.Mutex
 	runs []string
 	ins  []posted
@@ -45,7 +45,7 @@ type script struct {
 	left chan struct{}
 }
 
-func newScript(t *testing.T, runs ...string) *script {
+func newScript(t testing.TB, runs ...string) *script {
 	return &script{
 		t: t, runs: runs, gates: map[string]chan struct{}{}, reached: make(chan string, 8),
 		left: make(chan struct{}, 8),

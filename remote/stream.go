@@ -1,9 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"hash/maphash"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/failure"
@@ -43,11 +46,8 @@ type stream struct {
 	calls   map[string]*call
 	awaited map[string]*call
 	count   int
-	// texts are hashes of what the run has said, by its messages, and skipped the messages that are
-	// not the agent's words.
-	texts   map[string]*maphash.Hash
-	seed    maphash.Seed
-	skipped map[string]bool
+	said    said            // also what snapshots have said
+	skipped map[string]bool // the messages that are not the agent's words
 	// chunk is what the next chunk without an id belongs to.
 	chunk string
 	// earlier are the calls of the conversation, by their ids.
@@ -98,8 +98,7 @@ func newStream(answer *modelhttp.Answer, a *Agent, req *holdfast.ModelRequest, i
 		offered: map[string]bool{},
 		calls:   map[string]*call{},
 		awaited: map[string]*call{},
-		texts:   map[string]*maphash.Hash{},
-		seed:    maphash.MakeSeed(),
+		said:    newSaid(),
 		skipped: map[string]bool{},
 		earlier: map[string]holdfast.ToolCall{},
 	}
@@ -191,11 +190,16 @@ func (s *stream) take(event agui.Event, data []byte) error {
 		return s.Fail(modelhttp.Failure{Code: e.Code, Message: e.Message})
 	case agui.StateSnapshot, agui.StateDelta, agui.StepStarted, agui.StepFinished, agui.ActivitySnapshot,
 		agui.ActivityDelta, agui.Raw, agui.Custom:
-		return s.Emit(holdfast.Delta{Beside: string(data)})
+		return s.beside(data)
 	case agui.SubagentStarted, agui.SubagentFinished, agui.SubagentError:
-		return s.Emit(holdfast.Delta{Beside: string(asRaw(data))})
+		return s.beside(asRaw(data))
 	}
 	return nil // the beginning of the run, and ends that nothing depends on
+}
+
+// beside passes on an event that stands beside the answer, as text that every client can read.
+func (s *stream) beside(event []byte) error {
+	return s.Emit(holdfast.Delta{Beside: strings.ToValidUTF8(string(event), "\uFFFD")})
 }
 
 // emit passes on a part of a message.
@@ -208,6 +212,11 @@ func (s *stream) emit(d holdfast.Delta) error {
 func (s *stream) more() error {
 	if !s.now.said && !s.now.thought && len(s.now.calls) == 0 {
 		return nil
+	}
+	for _, c := range s.now.calls { // no chunk says that it is the last one
+		if err := s.end(c); err != nil {
+			return err
+		}
 	}
 	for _, c := range s.now.calls {
 		if c.here = false; c.own && !c.over {
@@ -248,19 +257,8 @@ func (s *stream) text(id, delta string) error {
 	s.now.names(&d, id)
 	s.now.said = true
 	s.words.learn(id)
-	s.remember(id, delta)
+	s.said.add(id, delta)
 	return s.emit(d)
-}
-
-// remember notes what a message says; the hash of it is enough.
-func (s *stream) remember(id, delta string) {
-	said := s.texts[id]
-	if said == nil {
-		said = &maphash.Hash{}
-		said.SetSeed(s.seed)
-		s.texts[id] = said
-	}
-	_, _ = said.WriteString(delta) // it does not fail
 }
 
 // textChunk passes on words in the short form.
@@ -459,7 +457,7 @@ func (s *stream) restated(m *agui.Message) error {
 	if err != nil {
 		return s.refuse("MESSAGES_SNAPSHOT: the content of %q: %v", m.ID, err)
 	}
-	if _, streamed := s.texts[m.ID]; !streamed && !s.hasSaid(d.PlainText()) {
+	if !s.said.has(m.ID, d.PlainText()) {
 		if err := s.text(m.ID, d.PlainText()); err != nil {
 			return err
 		}
@@ -479,17 +477,6 @@ func (s *stream) restated(m *agui.Message) error {
 		}
 	}
 	return nil
-}
-
-// hasSaid reports whether a message of the run has these words, under whatever id.
-func (s *stream) hasSaid(text string) bool {
-	sum := maphash.String(s.seed, text)
-	for _, said := range s.texts {
-		if said.Sum64() == sum {
-			return true
-		}
-	}
-	return text == ""
 }
 
 // finish ends the run.
@@ -513,9 +500,10 @@ func (s *stream) finish(e agui.RunFinished, data []byte) error {
 			return err
 		}
 	}
-	for id := range s.awaited {
+	byIndex := func(a, b *call) int { return cmp.Compare(a.index, b.index) }
+	for _, c := range slices.SortedFunc(maps.Values(s.awaited), byIndex) {
 		if err := s.Emit(holdfast.Delta{Result: &holdfast.Message{
-			Role: holdfast.RoleTool, CallID: id, Text: agui.TextNotSaid,
+			Role: holdfast.RoleTool, CallID: c.id, Text: agui.TextNotSaid,
 		}}); err != nil {
 			return err
 		}
@@ -534,20 +522,12 @@ func (s *stream) usage(list []holdfast.Usage) *holdfast.Usage {
 	sum := &holdfast.Usage{Provider: provider, Model: s.agent.name}
 	for i := range list {
 		u := &list[i]
-		for _, of := range []struct{ to, from **int64 }{
-			{&sum.InputTokens, &u.InputTokens}, {&sum.OutputTokens, &u.OutputTokens},
-			{&sum.TotalTokens, &u.TotalTokens}, {&sum.ReasoningTokens, &u.ReasoningTokens},
-			{&sum.CachedInput, &u.CachedInput}, {&sum.CacheWriteInput, &u.CacheWriteInput},
-		} {
-			if *of.from == nil || **of.from < 0 {
-				continue
-			}
-			total := **of.from
-			if *of.to != nil {
-				total += **of.to
-			}
-			*of.to = &total
-		}
+		sum.InputTokens = modelhttp.Sum(sum.InputTokens, u.InputTokens)
+		sum.OutputTokens = modelhttp.Sum(sum.OutputTokens, u.OutputTokens)
+		sum.TotalTokens = modelhttp.Sum(sum.TotalTokens, u.TotalTokens)
+		sum.ReasoningTokens = modelhttp.Sum(sum.ReasoningTokens, u.ReasoningTokens)
+		sum.CachedInput = modelhttp.Sum(sum.CachedInput, u.CachedInput)
+		sum.CacheWriteInput = modelhttp.Sum(sum.CacheWriteInput, u.CacheWriteInput)
 	}
 	return sum
 }
