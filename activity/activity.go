@@ -7,7 +7,6 @@
 package activity
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,9 +64,6 @@ func Named(ctx context.Context, activityType, name string, content any) (*Activi
 }
 
 func begin(ctx context.Context, c Change, content any) (*Activity, error) {
-	if c.Type == "" {
-		return nil, errors.New("an activity has a type")
-	}
 	a := &Activity{c}
 	if err := a.Set(ctx, content); err != nil {
 		return nil, err
@@ -84,13 +80,7 @@ func (a *Activity) Set(ctx context.Context, content any) error {
 		return fmt.Errorf("show %s: %w", a.change.Type, err)
 	}
 	c := a.change
-	c.Content = bytes.ToValidUTF8(data, []byte("\uFFFD"))
-	switch {
-	case data[0] != '{':
-		return fmt.Errorf("show %s: the content of an activity is a JSON object", c.Type)
-	case len(c.Content) > MaxBytes:
-		return fmt.Errorf("show %s: %w: %d bytes, of %d", c.Type, ErrTooLarge, len(c.Content), MaxBytes)
-	}
+	c.Content = data
 	return c.Show(ctx)
 }
 

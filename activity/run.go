@@ -1,8 +1,10 @@
 package activity
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -32,8 +34,17 @@ type Change struct {
 	Content json.RawMessage
 }
 
-// Show passes the change to the run in the context.
+// Show passes the change to the run in the context, unless something is wrong with it.
 func (c Change) Show(ctx context.Context) error {
+	c.Content = bytes.ToValidUTF8(c.Content, []byte("\uFFFD"))
+	switch {
+	case c.Type == "":
+		return errors.New("an activity has a type")
+	case len(c.Content) == 0 || c.Content[0] != '{':
+		return fmt.Errorf("show %s: the content of an activity is a JSON object", c.Type)
+	case len(c.Content) > MaxBytes:
+		return fmt.Errorf("show %s: %w: %d bytes, of %d", c.Type, ErrTooLarge, len(c.Content), MaxBytes)
+	}
 	run, err := runFrom(ctx)
 	if err != nil || run.Show == nil {
 		return err

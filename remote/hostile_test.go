@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/remote"
 )
@@ -21,6 +22,61 @@ func deltas(t *testing.T, s *script) (all []holdfast.Delta, failed error) {
 		}
 	}
 	return all, failed
+}
+
+// TestBesideIsBounded: activities and steps of an agent have the bounds of everybody's, whatever its patches
+// make of them. The log is not filled with what is left out, and says where that was.
+func TestBesideIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var run strings.Builder
+		snapshot := func(id, content string) {
+			fmt.Fprintf(&run, `{"type":"ACTIVITY_SNAPSHOT","messageId":%q,"activityType":"plan","content":{"a":%q}}`+
+				"\n", id, content)
+		}
+		snapshot("large", strings.Repeat("x", activity.MaxBytes))
+		snapshot("grows", strings.Repeat("y", activity.MaxBytes/3))
+		for n := range 3 {
+			fmt.Fprintf(&run, `{"type":"ACTIVITY_DELTA","messageId":"grows","activityType":"plan","patch":[`+
+				`{"op":"copy","from":"/a","path":"/b%d"}]}`+"\n", n)
+		}
+		snapshot(strings.Repeat("i", 300), "long")
+		fmt.Fprintf(&run, `{"type":"STEP_STARTED","stepName":%q}`+"\n", strings.Repeat("s", 300))
+		for n := range 300 {
+			snapshot(fmt.Sprint("a", n), "z")
+		}
+		h := start(t, newScript(t, started+run.String()+says("m", "Done.")+finished), remote.Options{})
+		r := h.Run("go")
+		if r.Outcome != agenttest.Success {
+			t.Fatal(r.Outcome, r.Message, r.Hint)
+		}
+		shown := 0
+		for _, m := range r.Messages {
+			if m.Activity == nil {
+				continue
+			}
+			if shown++; len(m.Activity.Content) > activity.MaxBytes {
+				t.Errorf("an activity has %d bytes", len(m.Activity.Content))
+			}
+		}
+		if shown != 100 {
+			t.Errorf("%d activities are shown, want 100", shown)
+		}
+		if strings.Contains(types(r), "STEP") {
+			t.Errorf("a step with a long name is shown")
+		}
+		said := 0
+		for _, line := range h.Log() {
+			if !strings.Contains(line, "left out") {
+				continue
+			}
+			if said++; !strings.Contains(line, "thread=t") || !strings.Contains(line, "run=run1") {
+				t.Errorf("the log says %s", line)
+			}
+		}
+		if said == 0 || said > 20 {
+			t.Errorf("%d lines of the log are about what was left out", said)
+		}
+	})
 }
 
 // TestUsageIsBounded: what an agent says of its usage cannot make a sum overflow.

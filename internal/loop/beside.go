@@ -2,6 +2,7 @@ package loop
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
@@ -26,14 +27,16 @@ func (x besides) takeBeside(data json.RawMessage) error {
 	r := x.r
 	ev, err := agui.DecodeEvent(data)
 	if err != nil {
-		r.log.Debug("an event of an agent was left out", "thread", r.key.Thread, "run", r.rec.ID, "error", err)
+		x.leftOut(agui.TypeOf(data), err)
 		return nil
 	}
 	switch e := ev.(type) {
 	case agui.StateSnapshot:
-		return x.changeState(func(json.RawMessage) (json.RawMessage, error) { return e.Snapshot, nil })
+		return x.changeState(agui.TypeStateSnapshot, func(json.RawMessage) (json.RawMessage, error) {
+			return e.Snapshot, nil
+		})
 	case agui.StateDelta:
-		return x.changeState(func(before json.RawMessage) (json.RawMessage, error) {
+		return x.changeState(agui.TypeStateDelta, func(before json.RawMessage) (json.RawMessage, error) {
 			return jsonpatch.Change(before, e.Delta)
 		})
 	case agui.StepStarted:
@@ -48,7 +51,7 @@ func (x besides) takeBeside(data json.RawMessage) error {
 	case agui.ActivityDelta:
 		content, err := jsonpatch.Change(r.going.beside.activities[e.MessageID], e.Patch)
 		if err != nil {
-			x.leftOut(err)
+			x.leftOut(agui.TypeActivityDelta, err)
 			return nil
 		}
 		return x.takeActivity(e.MessageID, e.ActivityType, content)
@@ -61,11 +64,22 @@ func (x besides) takeBeside(data json.RawMessage) error {
 	return nil
 }
 
-// leftOut logs why something of an agent's stream is not shown.
-func (x besides) leftOut(err error) {
+// maxLeftOut is of how many events of a stream the log says that they are not shown.
+const maxLeftOut = 10
+
+// leftOut logs why an event of an agent's stream is not shown.
+func (x besides) leftOut(kind agui.Type, err error) {
 	r := x.r
-	r.log.Warn("something that an agent sent was left out",
-		"thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration, "error", err)
+	b := &r.going.beside
+	b.leftOut++
+	place := r.log.With("thread", r.key.Thread, "run", r.rec.ID, "iteration", r.st.Iteration)
+	switch {
+	case b.leftOut <= maxLeftOut:
+		place.Warn("an event of a remote agent was left out; the run goes on, and the agent is to be mended",
+			"event", kind, "error", err)
+	case b.leftOut == maxLeftOut+1:
+		place.Warn("more events of a remote agent are left out, and no longer logged one by one")
+	}
 }
 
 // takeCustom passes an application's event on. The server's own names stay its own.
@@ -80,7 +94,7 @@ func (x besides) takeCustom(e agui.Custom) error {
 }
 
 // changeState changes the shared state at once. A change that cannot be made is left out.
-func (x besides) changeState(update holdfast.StateUpdate) error {
+func (x besides) changeState(kind agui.Type, update holdfast.StateUpdate) error {
 	r := x.r
 	r.shared.mu.Lock()
 	defer r.shared.mu.Unlock()
@@ -100,7 +114,7 @@ func (x besides) changeState(update holdfast.StateUpdate) error {
 		})
 	}
 	if err != nil {
-		x.leftOut(err)
+		x.leftOut(kind, err)
 		return nil
 	}
 	if c == nil {
@@ -119,9 +133,9 @@ func (x besides) beginStep(name string) error {
 	if b.steps[name] != nil {
 		return nil
 	}
-	finish, err := r.steps.step(r.ctx, name)
+	finish, err := activity.Step(r.ctx, name)
 	if err != nil {
-		x.leftOut(err)
+		x.leftOut(agui.TypeStepStarted, err)
 		return nil
 	}
 	if b.steps == nil {
@@ -131,17 +145,26 @@ func (x besides) beginStep(name string) error {
 	return nil
 }
 
+// maxActivityName bounds what the agent calls the message of an activity, in bytes: each has it.
+const maxActivityName = 256
+
 // takeActivity shows an activity as it is now. id is what the agent calls its message.
 func (x besides) takeActivity(id, kind string, content json.RawMessage) error {
 	r := x.r
 	b := &r.going.beside
+	var err error
+	if len(id)+len(kind) > maxActivityName {
+		err = fmt.Errorf("the type and the messageId of an activity have more than %d bytes", maxActivityName)
+	} else {
+		err = activity.Change{Type: kind, Name: id, Content: content}.Show(r.ctx)
+	}
+	if err != nil {
+		x.leftOut(agui.TypeActivitySnapshot, err)
+		return nil
+	}
 	if b.activities == nil {
 		b.activities = map[string]json.RawMessage{}
 	}
-	b.activities[id] = content
-	err := r.activities.show(r.ctx, activity.Change{Type: kind, Name: id, Content: content})
-	if err != nil {
-		x.leftOut(err)
-	}
+	b.activities[id] = content // the next patch is of what is shown
 	return nil
 }

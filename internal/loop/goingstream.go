@@ -87,6 +87,7 @@ type besideEvents struct {
 	steps map[string]func()
 	// activities are the contents of its activities, by the ids of its messages.
 	activities map[string]json.RawMessage
+	leftOut    int // events that are not shown
 }
 
 // end ends the steps that are open.
