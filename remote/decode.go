@@ -17,7 +17,7 @@ import (
 // know becomes RAW.
 func decode(data []byte) (agui.Event, json.RawMessage, error) {
 	if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > strictjson.MaxDepth &&
-		depth(data) > strictjson.MaxDepth {
+		strictjson.Depth(string(data)) > strictjson.MaxDepth {
 		return nil, nil, fmt.Errorf("an event is nested more than %d deep", strictjson.MaxDepth)
 	}
 	if !bytes.Contains(data, []byte(`_id"`)) && !bytes.Contains(data, []byte(`"THINKING_`)) &&
@@ -27,26 +27,6 @@ func decode(data []byte) (agui.Event, json.RawMessage, error) {
 		}
 	}
 	return mended(data)
-}
-
-// depth returns how deep JSON text is nested, at most.
-func depth(data []byte) (most int) {
-	level, text := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{' || c == '[':
-			level++
-			most = max(most, level)
-		case c == '}' || c == ']':
-			level--
-		}
-	}
-	return most
 }
 
 // thinking are the events of reasoning before AG-UI 0.0.58.
@@ -71,6 +51,12 @@ func mended(data []byte) (agui.Event, json.RawMessage, error) {
 	if json.Unmarshal(members["type"], &kind) != nil || kind == "" {
 		return nil, nil, errors.New("an event has no type")
 	}
+	is, old := thinking[kind]
+	if !old && !agui.Type(kind).Known() {
+		data = asRaw(data)
+		ev, err := agui.DecodeEvent(data)
+		return ev, data, err
+	}
 	named := make(map[string]json.RawMessage, len(members))
 	for name, value := range members {
 		// A payload may be null; any other member is then as if it were not there.
@@ -81,7 +67,7 @@ func mended(data []byte) (agui.Event, json.RawMessage, error) {
 			named[to] = value
 		}
 	}
-	if is, old := thinking[kind]; old {
+	if old {
 		named["type"] = quoted(string(is))
 		if named["messageId"] == nil {
 			named["messageId"] = quoted("thinking")
@@ -95,17 +81,7 @@ func mended(data []byte) (agui.Event, json.RawMessage, error) {
 		return nil, nil, err
 	}
 	ev, err := agui.DecodeEvent(raw)
-	if err != nil && !known(kind) {
-		raw = asRaw(data)
-		ev, err = agui.DecodeEvent(raw)
-	}
 	return ev, raw, err
-}
-
-// known reports whether AG-UI has events of the type, of which one that cannot be read is refused.
-func known(kind string) bool {
-	_, err := agui.DecodeEvent([]byte(`{"type":` + string(quoted(kind)) + `}`))
-	return thinking[kind] != "" || err == nil || !strings.Contains(err.Error(), "unknown type")
 }
 
 // asRaw returns an event that AG-UI does not know as RAW.
@@ -127,10 +103,4 @@ func camel(name string) string {
 	return head
 }
 
-func quoted(text string) json.RawMessage {
-	b, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage(`""`)
-	}
-	return b
-}
+func quoted(text string) json.RawMessage { return strictjson.AppendText(nil, text) }

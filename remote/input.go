@@ -34,13 +34,9 @@ func hops(run string) int {
 	return n
 }
 
-var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
-
 // runID returns the id of the agent's run.
 func runID(run string) string {
-	var random [15]byte
-	_, _ = rand.Read(random[:]) // it does not fail
-	return fmt.Sprintf("%s%d-%s", hopPrefix, hops(run)+1, encoding.EncodeToString(random[:]))
+	return fmt.Sprintf("%s%d-%s", hopPrefix, hops(run)+1, rand.Text())
 }
 
 // threadID returns the id of the thread for the agent's run. Ids of threads are chosen by clients, and only
@@ -52,7 +48,7 @@ func threadID(at *holdfast.Iteration, thread, run string) string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", at.Principal.Tenant, at.Principal.User, thread,
 		at.Incarnation, run))
-	return encoding.EncodeToString(sum[:20])
+	return base32.StdEncoding.EncodeToString(sum[:20])
 }
 
 // input is what is posted.
@@ -80,10 +76,6 @@ func (a *Agent) input(req *holdfast.ModelRequest, at holdfast.Iteration, given [
 	if a.onlyNew {
 		messages = in.onlyNew(messages)
 	}
-	encoded := make([]json.RawMessage, len(messages))
-	for i := range messages {
-		encoded[i] = messages[i].AppendJSON(nil)
-	}
 	tools := make([]agui.Tool, len(req.Tools))
 	for i, t := range req.Tools {
 		tools[i] = agui.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Metadata: t.Metadata}
@@ -100,19 +92,16 @@ func (a *Agent) input(req *holdfast.ModelRequest, at holdfast.Iteration, given [
 		state = json.RawMessage("{}")
 	}
 	in.body.Member("state", state)
-	in.body.Member("messages", encoded)
+	in.body.Open(`"messages":[`)
+	for i := range messages {
+		in.body.AddRaw(messages[i].AppendJSON)
+	}
+	in.body.Close("]")
 	in.body.Member("tools", tools)
 	in.body.Member("context", context)
 	in.body.Member("forwardedProps", forwarded(req.ForwardedProps))
 	if len(given) > 0 {
-		entries := make([]map[string]any, len(given))
-		for i, g := range given {
-			entries[i] = map[string]any{"interruptId": g.InterruptID, "status": g.Status}
-			if len(g.Payload) > 0 {
-				entries[i]["payload"] = g.Payload
-			}
-		}
-		in.body.Member("resume", entries)
+		in.body.Member("resume", given)
 	}
 	return in
 }

@@ -157,11 +157,7 @@ func (o *Options) http() *http.Client {
 		client = *o.HTTP
 	}
 	if client.Transport == nil {
-		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			t = t.Clone()
-			t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
-			client.Transport = t
-		}
+		client.Transport = modelhttp.Transport()
 	}
 	client.Transport = o.RoundTripper(client.Transport)
 	return &client

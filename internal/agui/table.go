@@ -114,6 +114,9 @@ var idMembers = map[lane]string{
 // byType finds the rows of what can be decoded, byStruct those of all events.
 var byType, byStruct = indexed()
 
+// Known reports whether AG-UI has events of the type.
+func (t Type) Known() bool { return byType[t] != nil }
+
 // baseMembers are the ones that all events have. They come last.
 var baseMembers = membersOf(reflect.TypeFor[Base]())
 

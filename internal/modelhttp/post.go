@@ -26,15 +26,7 @@ func (c *Client) setHTTP(o settings) error {
 		c.http = staying(o.HTTP)
 		return nil
 	}
-	t, ok := http.DefaultTransport.(*http.Transport)
-	if !ok {
-		t = &http.Transport{Proxy: http.ProxyFromEnvironment}
-	}
-	t = t.Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
-	// A stream occupies its connection for a long time, and its text comes in small
-	// pieces.
-	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10
+	t := Transport()
 	switch o.Proxy {
 	case "":
 	case direct:
@@ -52,6 +44,20 @@ func (c *Client) setHTTP(o settings) error {
 	}
 	c.http = staying(&http.Client{Transport: t})
 	return nil
+}
+
+// Transport returns a transport for the requests of one client.
+func Transport() *http.Transport {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	t = t.Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 256
+	// A stream occupies its connection for a long time, and its text comes in small
+	// pieces.
+	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10
+	return t
 }
 
 // staying returns a client that follows no redirects, unless it has a rule of its own: a
