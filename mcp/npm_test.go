@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
@@ -22,17 +23,7 @@ import (
 // npm returns the path of a file of test/mcp, if its packages are installed.
 func npm(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "test", "mcp"))
-	if err == nil {
-		_, err = os.Stat(filepath.Join(dir, "node_modules"))
-	}
-	if err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official servers are not installed; scripts/install-test-deps.sh installs them")
-		}
-		t.Skip("the official servers are not installed; scripts/install-test-deps.sh installs them")
-	}
-	return filepath.Join(dir, name)
+	return filepath.Join(testkit.NPM(t, "test/mcp"), name)
 }
 
 const everything = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 )
@@ -35,7 +36,7 @@ func newPeer(c *crew, s scene) *peer {
 	c.Helper()
 	p := &peer{crew: c, scene: s, notes: c.TempDir()}
 	if s.side != "service" {
-		needsMCP(c.T)
+		testkit.NPM(c.T, "test/mcp")
 	}
 	if s.side == "stdio" {
 		return p
@@ -45,19 +46,6 @@ func newPeer(c *crew, s scene) *peer {
 		p.wire = newWire(c.T, p.addr)
 	}
 	return p
-}
-
-// needsMCP: the official MCP packages are installed.
-func needsMCP(t *testing.T) {
-	t.Helper()
-	const how = "scripts/install-test-deps.sh installs it"
-	needs(t, "node", how)
-	if _, err := os.Stat("../../test/mcp/node_modules"); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official MCP server is not installed; " + how)
-		}
-		t.Skip("the official MCP server is not installed; " + how)
-	}
 }
 
 // arguments are a worker's, so that it calls this side.
@@ -84,11 +72,7 @@ func (p *peer) arguments() []string {
 
 func (p *peer) script() string {
 	p.Helper()
-	path, err := filepath.Abs("../../test/mcp/server.mjs")
-	if err != nil {
-		p.Fatal(err)
-	}
-	return path
+	return filepath.Join(testkit.NPM(p.T, "test/mcp"), "server.mjs")
 }
 
 func (p *peer) env() map[string]string {

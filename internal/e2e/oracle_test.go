@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 )
 
@@ -15,27 +16,15 @@ import (
 func oracle(t *testing.T, script, version, url string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("node", script)
-	cmd.Dir = filepath.Join("..", "..", "test", "oracle")
+	cmd.Dir = testkit.NPM(t, "test/oracle")
 	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, "AGUI_CLIENT="+version)
 	return cmd
-}
-
-// needsClients skips the test if the official client is not installed.
-func needsClients(t *testing.T) {
-	t.Helper()
-	needs(t, "node", "scripts/install-test-deps.sh installs it")
-	if _, err := os.Stat(filepath.Join("..", "..", "test", "oracle", "node_modules")); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official client is not installed; scripts/install-test-deps.sh installs it")
-		}
-		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
-	}
 }
 
 // eachClient runs f for each version of the official client, if it is installed.
 func eachClient(t *testing.T, f func(t *testing.T, version string)) {
 	t.Helper()
-	needsClients(t)
+	testkit.NPM(t, "test/oracle")
 	for _, version := range []string{"1.0.0", "0.0.59"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()

@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-agents/holdfast/internal/redisstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/store"
 )
@@ -188,14 +188,7 @@ func follow(t *testing.T, url, thread, words string, more ...string) (f followed
 // run is over.
 func startFollowing(t *testing.T, url, thread, words string, more ...string) func() (followed, error) {
 	t.Helper()
-	needs(t, "node", "scripts/install-test-deps.sh installs it")
-	folder := filepath.Join("..", "..", "clients", "js")
-	if _, err := os.Stat(filepath.Join(folder, "node_modules")); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official client is not installed; scripts/install-test-deps.sh installs it")
-		}
-		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
-	}
+	folder := testkit.NPM(t, "clients/js")
 	cmd := exec.CommandContext(t.Context(), "node",
 		append([]string{"test/follow.mjs", url + "/runs", thread, words}, more...)...)
 	cmd.Dir, cmd.Stderr = folder, os.Stderr

@@ -5,28 +5,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 )
 
 // TestOfficialClientApplies: the official npm client applies what Diff makes, and has the same document then. With
 // HOLDFAST_PAIRS there are so many pairs.
 func TestOfficialClientApplies(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "test", "oracle")
-	_, missing := exec.LookPath("node")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		missing = err
-	}
-	if missing != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official client is not installed; scripts/install-test-deps.sh installs it")
-		}
-		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
-	}
+	testkit.NPM(t, "test/oracle")
 	pairs := 1_000
 	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_PAIRS")); err == nil {
 		pairs = n
@@ -50,10 +40,5 @@ func TestOfficialClientApplies(t *testing.T) {
 	if patched < pairs/4 {
 		t.Errorf("only %d of %d pairs differ in a part", patched, pairs)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "jsonpatch.mjs")
-	cmd.Dir, cmd.Stdin = dir, &in
-	out, err := cmd.CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != fmt.Sprintf("%d applied", pairs) {
-		t.Fatalf("%v:\n%.4000s", err, out)
-	}
+	testkit.OfficialClient(t, "jsonpatch.mjs", in.Bytes(), fmt.Sprintf("%d applied", pairs))
 }

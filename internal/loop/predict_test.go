@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +19,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/agui"
 	"github.com/holdfast-agents/holdfast/internal/jsonpatch"
 	"github.com/holdfast-agents/holdfast/internal/memstore"
+	"github.com/holdfast-agents/holdfast/internal/testkit"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/sharedstate"
 	"github.com/holdfast-agents/holdfast/store"
@@ -300,17 +298,6 @@ func TestPredictedIsCutOff(t *testing.T) {
 // officialClient checks that the official client has the same documents after each event of streams.
 func officialClient(t *testing.T, streams [][]agui.Event) {
 	t.Helper()
-	dir := filepath.Join("..", "..", "test", "oracle")
-	_, missing := exec.LookPath("node")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
-		missing = err
-	}
-	if missing != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_ALL") != "" {
-			t.Fatal("the official client is not installed; scripts/install-test-deps.sh installs it")
-		}
-		t.Skip("the official client is not installed; scripts/install-test-deps.sh installs it")
-	}
 	var in bytes.Buffer
 	for _, events := range streams {
 		all := documents(t, events)
@@ -318,12 +305,7 @@ func officialClient(t *testing.T, streams [][]agui.Event) {
 			fmt.Fprintf(&in, "[%s,%s]\n", agui.Append(nil, ev), all[i])
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "states.mjs")
-	cmd.Dir, cmd.Stdin = dir, &in
-	out, err := cmd.CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != fmt.Sprintf("%d runs", len(streams)) {
-		t.Fatalf("%v:\n%.4000s", err, out)
-	}
+	testkit.OfficialClient(t, "states.mjs", in.Bytes(), fmt.Sprintf("%d runs", len(streams)))
 }
 
 // TestPredictedSoFar: a watcher that comes while the model writes gets the document that is stored, and from then on

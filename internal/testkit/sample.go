@@ -1,7 +1,8 @@
 // Package testkit has helpers for tests, in a package for each thing: redistest starts Redis,
 // modeltest has the tests that every provider's client must pass, prompttest measures prompts,
 // looptest runs an engine without a server, and hooktest is for middleware, on agenttest. This
-// one takes a part of the cases of a test that has more of them than CI has time for.
+// one takes a part of the cases of a test that has more of them than CI has time for, and runs what is
+// for Node.js.
 package testkit
 
 import (
