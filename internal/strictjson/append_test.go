@@ -12,7 +12,8 @@ func TestAppendText(t *testing.T) {
 		all[i] = byte(i)
 	}
 	for _, text := range []string{
-		"", "word ", string(all), "naïve 日本 🙂", "\u2028\u2029\ufffd", "a\xc3", "\xed\xa0\xbd", "<b>&\"\\\n\r\t\b\f</b>",
+		"", "word ", string(all), "naïve 日本 🙂", "\u2028\u2029\ufffd", "a\xc3", "\xed\xa0\xbd",
+		"<b>&\"\\\n\r\t\b\f</b>",
 	} {
 		want, err := json.Marshal(text)
 		if err != nil {
