@@ -505,7 +505,7 @@ var rules = map[string]rule{
 		why: "prompt is a leaf: what models are sent, measured where it is sent and noted where it is stored",
 	},
 	"internal/modelhttp": {
-		ours: []string{"", "failure", "internal/prompt", "internal/headers", "model"},
+		ours: []string{"", "failure", "internal/prompt", "internal/headers", "internal/strictjson", "model"},
 		why:  "modelhttp is a leaf that the clients of providers share",
 	},
 	"model": {why: "every provider's client is given the same options, which know none of them"},
@@ -514,7 +514,7 @@ var rules = map[string]rule{
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/gemini": {
-		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "model"},
+		ours: []string{"", "failure", "internal/modelhttp", "internal/prompt", "internal/strictjson", "model"},
 		why:  "a model knows neither the loop nor AG-UI",
 	},
 	"model/openai": {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // secret is what a provider gave with an answer and needs back unchanged. It is stored as
@@ -47,8 +48,8 @@ func (c *Client) SealAfter(media, text, calls int, blocks ...json.RawMessage) st
 		size += len(block) + 1
 	}
 	b := append(make([]byte, 0, size), `{"provider":`...)
-	b = append(AppendQuoted(b, c.Provider), `,"model":`...)
-	b = AppendQuoted(b, c.Model)
+	b = append(strictjson.AppendText(b, c.Provider), `,"model":`...)
+	b = strictjson.AppendText(b, c.Model)
 	if text != 0 {
 		b = strconv.AppendInt(append(b, `,"text":`...), int64(text), 10)
 	}
@@ -66,20 +67,6 @@ func (c *Client) SealAfter(media, text, calls int, blocks ...json.RawMessage) st
 		b = append(b, block...)
 	}
 	return string(append(b, "]}"...))
-}
-
-// AppendQuoted appends a text as a JSON string.
-func AppendQuoted(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				quoted = []byte(`""`) // a text is always written
-			}
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
 }
 
 // Unseal returns the blocks of an encrypted value; none if it is another model's.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/modelhttp"
+	"github.com/holdfast-agents/holdfast/internal/strictjson"
 )
 
 // event is one event of a stream.
@@ -205,7 +206,7 @@ func signatureAlone(signature string) json.RawMessage {
 	if signature == "" {
 		return json.RawMessage("{}")
 	}
-	return append(modelhttp.AppendQuoted([]byte(`{"thoughtSignature":`), signature), '}')
+	return append(strictjson.AppendText([]byte(`{"thoughtSignature":`), signature), '}')
 }
 
 // flush passes on, as one secret, the signatures that stand here.
