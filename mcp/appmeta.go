@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/holdfast-agents/holdfast"
+	"github.com/holdfast-agents/holdfast/internal/origins"
 )
 
 // The words of MCP Apps: what servers say of interfaces, and what is said of them here.
@@ -34,15 +34,12 @@ type Apps struct {
 	Network []string `json:"network"`
 }
 
-// origin is an origin that a browser's policy can name.
-var origin = regexp.MustCompile(`^(https?|wss?)://(\*\.)?[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*(:[0-9]{1,5})?$`)
-
 func (a *Apps) validate() error {
 	if a == nil {
 		return nil
 	}
 	for _, o := range a.Network {
-		if !origin.MatchString(o) {
+		if !origins.Valid(o) {
 			return fmt.Errorf("apps: %q is no origin, such as https://api.example.com", o)
 		}
 	}
@@ -130,7 +127,7 @@ var errPage = errors.New("the resource is no page of an interface")
 
 // reaches reports whether interfaces may reach an origin.
 func (a *Apps) reaches(o string) bool {
-	return origin.MatchString(o) && (a.Network == nil || slices.ContainsFunc(a.Network, func(allowed string) bool {
+	return origins.Valid(o) && (a.Network == nil || slices.ContainsFunc(a.Network, func(allowed string) bool {
 		if strings.EqualFold(allowed, o) {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-agents/holdfast/internal/origins"
 	"github.com/holdfast-agents/holdfast/mcp/internal/wire"
 )
 
@@ -39,9 +40,12 @@ func (s *Server) app(p *page) (*App, error) {
 		}
 		a.HTML = string(text)
 	}
+	left := origins.Most
 	for _, list := range []*[]string{&a.CSP.ConnectDomains, &a.CSP.ResourceDomains, &a.CSP.FrameDomains,
 		&a.CSP.BaseURIDomains} {
 		*list = slices.DeleteFunc(*list, func(o string) bool { return !s.o.Apps.reaches(o) })
+		*list = (*list)[:min(len(*list), left)]
+		left -= len(*list)
 	}
 	return a, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/activity"
 	"github.com/holdfast-agents/holdfast/agenttest"
+	"github.com/holdfast-agents/holdfast/internal/origins"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
 
@@ -132,6 +133,13 @@ func TestAppIn(t *testing.T) {
 		}
 	}
 	_, s := appServer(t, nil)
+	many := `["https://a.example"` + strings.Repeat(`,"https://b.example"`, origins.Most) + `]`
+	resource := `{"uri":"ui://x","mimeType":"text/html;profile=mcp-app","text":"x","_meta":{"ui":{"csp":{` +
+		`"connectDomains":` + many + `,"frameDomains":` + many + `}}}}`
+	app, err := s.AppIn(t.Context(), json.RawMessage(`{"resource":{"type":"resource","resource":`+resource+`}}`))
+	if err != nil || len(app.CSP.ConnectDomains) != origins.Most || len(app.CSP.FrameDomains) > 0 {
+		t.Errorf("%+v, %v: it reaches more than a frame may", app, err)
+	}
 	for _, content := range []string{``, `{}`, `{"resourceUri":"https://srv/page"}`, `{"resourceUri":"ui://srv/other"}`,
 		`{"resource":{"type":"resource","resource":{"uri":"ui://x","mimeType":"text/html","text":"x"}}}`} {
 		if app, err := s.AppIn(t.Context(), json.RawMessage(content)); err == nil {

@@ -5,8 +5,9 @@ package web
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/holdfast-agents/holdfast/internal/origins"
 )
 
 // The frame in which Studio shows the interface of a tool (MCP Apps). It is a document of an opaque origin, with a
@@ -32,19 +33,13 @@ parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/sandbox-proxy-rea
 </script>
 `
 
-// origin is what a frame may be allowed to reach.
-var origin = regexp.MustCompile(`^(https?|wss?)://(\*\.)?[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*(:[0-9]{1,5})?$`)
-
-// maxOrigins bounds how many a policy names.
-const maxOrigins = 100
-
 // framePolicy returns the policy of a frame that may reach what the address says; false if that is no origin.
 func framePolicy(of url.Values) (policy string, valid bool) {
 	lists := map[string]string{}
 	n := 0
 	for _, name := range []string{"connect", "resource", "frame", "base"} {
 		for _, o := range of[name] {
-			if n++; n > maxOrigins || !origin.MatchString(o) {
+			if n++; n > origins.Most || !origins.Valid(o) {
 				return "", false
 			}
 		}

@@ -159,6 +159,7 @@ var rules = map[string]rule{
 	"internal/strictjson": {why: "strictjson is a leaf"},
 	"internal/jsonpatch":  {why: "jsonpatch is a leaf"},
 	"internal/predict":    {why: "predict is a leaf"},
+	"internal/origins":    {why: "origins is a leaf"},
 	"internal/agui": {
 		ours: []string{"", "codes", "failure", "internal/strictjson"},
 		why:  "agui is the protocol and nothing else: no I/O, no stores, no HTTP",
@@ -456,7 +457,7 @@ var rules = map[string]rule{
 		libraries: []string{"github.com/prometheus/client_golang"},
 		why:       "metrics count what they are told; they know neither the loop nor HTTP",
 	},
-	"web": {why: "the page is files and a handler"},
+	"web": {ours: []string{"internal/origins"}, why: "the page is files and a handler"},
 	"middleware": {
 		ours: []string{
 			"",
@@ -568,6 +569,7 @@ var rules = map[string]rule{
 			"",
 			"activity",
 			"internal/netguard",
+			"internal/origins",
 			"internal/schema",
 			"internal/secrets",
 			"internal/strictjson",
