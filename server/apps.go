@@ -30,6 +30,8 @@ func (a apps) App(ctx context.Context, who holdfast.Principal, thread, message s
 	defer shown.Release()
 	app, err := from.AppIn(ctx, shown.Content)
 	if err != nil {
+		a.s.cfg.Log.Warn("an interface cannot be read",
+			"mcp", from.Name(), "thread", thread, "app", message, "error", err)
 		return nil, holdfast.Errorf(codes.NotFound, "The interface cannot be read from the MCP server %s.",
 			from.Name()).
 			WithHint("It is read when it is looked at. The server's log has the cause.").

@@ -3,14 +3,17 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
+	"github.com/holdfast-agents/holdfast/internal/testkit/process"
 	"github.com/holdfast-agents/holdfast/mcp"
 	"github.com/holdfast-agents/holdfast/middleware/permission"
 	"github.com/holdfast-agents/holdfast/server"
@@ -54,7 +57,14 @@ func weather(w http.ResponseWriter, r *http.Request) {
 // calls that it makes as about a model's.
 func TestApps(t *testing.T) {
 	t.Parallel()
-	web := httptest.NewServer(http.HandlerFunc(weather))
+	var down atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		weather(w, r)
+	}))
 	t.Cleanup(web.Close)
 	tools, err := mcp.Open(mcp.Options{Name: "w", URL: web.URL, Allow: []string{"127.0.0.1"},
 		Effect: holdfast.EffectIdempotent, Apps: &mcp.Apps{Network: []string{"https://b.example"}}})
@@ -65,7 +75,11 @@ func TestApps(t *testing.T) {
 	if err := tools.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	who := holdfast.Principal{Tenant: "acme", User: "ada"}
+	var log process.Log
 	cfg := config(t)
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Authenticate = func(*http.Request) (holdfast.Principal, error) { return who, nil }
 	cfg.Agents = []holdfast.Agent{{
 		Name:     "a",
 		Model:    looptest.Say(looptest.Calls("w_show", `{}`), holdfast.Delta{Text: "done"}),
@@ -116,6 +130,22 @@ func TestApps(t *testing.T) {
 	for _, path := range []string{"/threads/t/apps/u", "/threads/t/apps/none", "/threads/none/apps/" + id} {
 		if got := answered(s, http.MethodGet, path, ""); got.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+	}
+	down.Store(true)
+	if got := answered(s, http.MethodGet, at, ""); got.Code != http.StatusNotFound ||
+		!strings.Contains(got.Body.String(), "The server's log has the cause.") ||
+		!strings.Contains(strings.Join(log.Lines(), "\n"), "an interface cannot be read") ||
+		!strings.Contains(strings.Join(log.Lines(), "\n"), "status 500") {
+		t.Errorf("%d %s, and the log has\n%s", got.Code, got.Body, strings.Join(log.Lines(), "\n"))
+	}
+	down.Store(false)
+	for _, who = range []holdfast.Principal{{Tenant: "acme", User: "bob"}, {Tenant: "other", User: "ada"}} {
+		for _, got := range []*httptest.ResponseRecorder{answered(s, http.MethodGet, at, ""),
+			answered(s, http.MethodPost, at+"/call", `{"name":"show","arguments":{}}`)} {
+			if got.Code != http.StatusNotFound {
+				t.Errorf("%s of %s gets %d %s", who.User, who.Tenant, got.Code, got.Body)
+			}
 		}
 	}
 }
