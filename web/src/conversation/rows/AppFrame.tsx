@@ -33,27 +33,34 @@ function Frame({ item, app }: { item: ActivityItem; app: Fields }) {
   const [height, setHeight] = useState(low);
   const [wish, setWish] = useState<Wish>();
   const [gone, setGone] = useState(false);
-  const content = useRef(fields(item.content));
-  const address = frameAddress(server.base, fields(app['csp']));
+  // The frame keeps its page, and its host: an interface that could have another one begin would get its page twice, the
+  // second time where it may reach what it likes.
+  const [first] = useState({ app, content: fields(item.content) });
   const path = `${threadPath(thread)}/apps/${encodeURIComponent(item.id)}/call`;
+  const now = useRef({ path, readOnly, say, server });
+  useEffect(() => {
+    now.current = { path, readOnly, say, server };
+  });
 
   useEffect(() => {
+    const { app, content } = first;
+    let asks = false;
+    // One thing at a time, so that nothing else is agreed to than what a person has read.
     const ask = (words: string, what: string, yes: string, then: () => void) => new Promise<boolean>((resolve) => {
-      setWish((before) => {
-        before?.decide(false);
-        return { words, text: what, yes, decide: (agreed) => { setWish(undefined); if (agreed) then(); resolve(agreed); } };
-      });
+      if (asks) return resolve(false);
+      asks = true;
+      setWish({ words, text: what, yes, decide: (agreed) => { asks = false; setWish(undefined); if (agreed) then(); resolve(agreed); } });
     });
     const shown = frame.current!;
     const post = (message: Fields) => shown.contentWindow?.postMessage(message, '*'); // its origin is none
     const take = hostOf({
       post, html: text(app['html']), csp: fields(app['csp']),
-      tool: text(content.current['toolName']), input: content.current['toolInput'], result: content.current['result'],
+      tool: text(content['toolName']), input: content['toolInput'], result: content['result'],
       context: { theme: isDark() ? 'dark' : 'light', locale: navigator.language, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone, containerDimensions: { width: shown.clientWidth, maxHeight: high } },
       resize: (wanted) => setHeight(Math.min(Math.max(wanted, 40), high)),
       open: (url) => ask('wants to open', url, 'Open', () => window.open(url, '_blank', 'noopener,noreferrer')),
-      say: (words) => (readOnly ? Promise.resolve(false) : ask('wants to say', words, 'Put it into your message', () => say(words))),
-      call: (name, input) => (readOnly ? Promise.reject(new Error('This is only looked at.')) : server.json({ method: 'POST', path, body: { name, arguments: input } })),
+      say: (words) => (now.current.readOnly ? Promise.resolve(false) : ask('wants to say', words, 'Put it into your message', () => now.current.say(words))),
+      call: (name, input) => (now.current.readOnly ? Promise.reject(new Error('This is only looked at.')) : now.current.server.json({ method: 'POST', path: now.current.path, body: { name, arguments: input } })),
       gone: () => setGone(true),
     });
     const listen = (event: MessageEvent) => {
@@ -64,12 +71,12 @@ function Frame({ item, app }: { item: ActivityItem; app: Fields }) {
       post({ jsonrpc: '2.0', id: 'teardown', method: 'ui/resource-teardown', params: { reason: 'It is no longer shown.' } });
       window.removeEventListener('message', listen);
     };
-  }, [app, path, readOnly, say, server]);
+  }, [first]);
 
   if (gone) return <p className="conversation-note">The interface has left its page, and is not shown any more.</p>;
   return (
     <>
-      <iframe ref={frame} src={address} sandbox="allow-scripts" referrerPolicy="no-referrer" title={`Interface of ${text(content.current['toolName'])}`} style={{ width: '100%', height, border: 0, display: 'block' }} />
+      <iframe ref={frame} src={frameAddress(server.base, fields(first.app['csp']))} sandbox="allow-scripts" referrerPolicy="no-referrer" title={`Interface of ${text(first.content['toolName'])}`} style={{ width: '100%', height, border: 0, display: 'block' }} />
       {wish && (
         <div role="group" aria-label="What the interface wants">
           <p>The interface {wish.words}: <code>{wish.text}</code></p>
