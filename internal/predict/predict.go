@@ -115,7 +115,7 @@ func (a *Arguments) step(args []byte) (whole []byte) {
 	c := args[a.at]
 	switch a.phase {
 	case inName:
-		return a.named(args)
+		a.named(args)
 	case inText:
 		if a.text.take(c) {
 			a.phase = comma
@@ -176,13 +176,12 @@ func (a *Arguments) begin(p phase) {
 }
 
 // named takes a byte of a name.
-func (a *Arguments) named(args []byte) (whole []byte) {
+func (a *Arguments) named(args []byte) {
 	if a.text.take(args[a.at]) {
 		a.phase = colon
 		a.endIf(json.Unmarshal(args[a.start:a.at+1], &a.name) != nil)
 	}
 	a.endIf(a.text.bad)
-	return nil
 }
 
 // nested takes a byte of an object or an array.
