@@ -48,7 +48,8 @@ func startAsUser(t *testing.T, env []string, args ...string) *process {
 	cmd.Env = append(cmd.Env, env...)
 	p := run(t, cmd)
 	p.url = "http://" + addr
-	return p.ready()
+	p.ready().awaitLines("  listening  ", 1) // the banner, which has the operator's token
+	return p
 }
 
 // nohup, in the environment of startAsUser, has the program ignore SIGHUP.
