@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-agents/holdfast"
@@ -201,8 +202,12 @@ func shownConflicts(m *jsonpatch.Merged) []stateConflict {
 
 // errStateConflict says that a page and somebody else have changed the same place of the state.
 func errStateConflict(id, version string, m *jsonpatch.Merged) *holdfast.Error {
+	where := "in one place that was"
+	if m.Count > 1 {
+		where = fmt.Sprintf("in %d places that were", m.Count)
+	}
 	e := holdfast.Errorf(codes.StateConflict,
-		"The request changes the shared state at %d places where it was changed meanwhile.", m.Count).
+		"The request changes the shared state %s changed meanwhile.", where).
 		WithHint("Nothing was stored. Send the request again with the state as it is to be, and "+
 			"forwardedProps.holdfast.stateVersion set to details.stateVersion: the version that it is changed from. "+
 			"GET /threads/{thread}/state shows it. An agent whose conflicts are decided is never asked: state: "+

@@ -137,8 +137,9 @@ func (p *page) take(data []byte) {
 	}
 }
 
-// post sends a message with what the person has changed in the document, and follows the run.
-func (p *page) post() {
+// post sends a message with what the person has changed in the document, and follows the run. It returns whether
+// one began.
+func (p *page) post() bool {
 	fields := map[string]string{}
 	for k, v := range p.fields {
 		fields[k] = v
@@ -158,7 +159,7 @@ func (p *page) post() {
 	})
 	if err != nil {
 		p.s.wrong("page %s has %s: %v", p.name, p.doc, err)
-		return
+		return false
 	}
 	in := looptest.RunInput("t", "run"+mark,
 		append(slices.Clone(p.messages), looptest.UserSays("user"+mark, strings.Repeat(".", 1+p.s.draw(3))))...)
@@ -178,19 +179,16 @@ func (p *page) post() {
 	reply, err := p.s.any().Owner.Post(ctx, looptest.Alice, "", in)
 	if err != nil {
 		p.refused(own, mark)
-		return
+		return false
 	}
 	if in.State != nil {
 		p.doc = string(in.State)
 	}
 	p.fields = fields
-	if err := p.follow(reply); err != nil {
-		p.load()
-		return
-	}
-	if err := p.read(ctx, p.s.any().Engine); err != nil {
+	if p.follow(reply) != nil || p.read(ctx, p.s.any().Engine) != nil {
 		p.load()
 	}
+	return true
 }
 
 // refused loads the page after a request that was refused, or whose server has died: then it may have been

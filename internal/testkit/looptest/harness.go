@@ -112,7 +112,25 @@ func newID(prefix string) string {
 // down at the end of the test.
 func Start(t testing.TB, store store.Store, change func(*Config), agents ...holdfast.Agent) *Engine {
 	t.Helper()
-	cfg := Config{ArchiveAfter: time.Minute, Config: loop.Config{
+	cfg := Settings(store, slog.New(slog.NewTextHandler(t.Output(), nil)), agents...)
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The rest of a run still tries to store something, which a dead store refuses.
+	t.Cleanup(func() { _ = process.End(context.Background(), e.Shutdown) })
+	return e
+}
+
+// Settings is the configuration of an engine in a test.
+func Settings(store store.Store, log *slog.Logger, agents ...holdfast.Agent) Config {
+	return Config{ArchiveAfter: time.Minute, Config: loop.Config{
 		Store:            store,
 		Memory:           memory,
 		Agents:           agents,
@@ -127,23 +145,10 @@ func Start(t testing.TB, store store.Store, change func(*Config), agents ...hold
 		BufferBytes:      1 << 20,
 		TailBytes:        1 << 16,
 		KeepAlive:        15 * time.Second,
-		Log:              slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log:              log,
 		Now:              clock.Wall,
 		NewID:            newID,
 	}}
-	if change != nil {
-		change(&cfg)
-	}
-	e, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	// The rest of a run still tries to store something, which a dead store refuses.
-	t.Cleanup(func() { _ = process.End(context.Background(), e.Shutdown) })
-	return e
 }
 
 // memory makes the stores of side runs.
