@@ -210,7 +210,9 @@ func (w *World) delivered(s *server, call *holdfast.OutsideCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one := call.Call
-	if k := w.truth.of(one.Thread); k.process != s.process {
+	if k := w.truth.of(one.Thread); k.process != s.process && k.strays(s) {
+		return
+	} else if k.process != s.process {
 		w.violated("one owner starts tools", "%s hands out %s of %s, which belongs to %q", s.process, one.Name,
 			one.Thread, k.process)
 	}

@@ -131,6 +131,9 @@ func (o *options) processes() {
 			o.add(0.1*hot*o.mood("kill"), func() { s.die(true) }, s.name, " is killed")
 			o.add(0.05*hot*o.mood("kill"), func() { s.die(false) }, s.name, " is killed unnoticed")
 		}
+		if o.w.plan.extras.mistakes && s.ready.Load() {
+			o.add(0.1*hot*o.mood("mistake"), s.mistake, s.name, " is taken for dead")
+		}
 		if !s.stopping && s.ready.Load() {
 			weight := 0.1 * o.mood("stop")
 			if o.busy[s] && o.mood("linger") > 0 {

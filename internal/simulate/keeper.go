@@ -30,7 +30,7 @@ func newKeeper(
 		ArchiveAfter:    700 * time.Millisecond,
 		// No two of these times are the same, nor is one a multiple of another.
 		Retention: upkeep.Retention{
-			Every:       830 * time.Millisecond,
+			Every:       keep.Every,
 			Due:         410 * time.Millisecond,
 			Checkpoints: keep.Checkpoints,
 			Threads:     keep.Threads,

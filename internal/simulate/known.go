@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
+	"github.com/holdfast-agents/holdfast/internal/clock"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -38,7 +39,11 @@ type known struct {
 	results  map[string]string // the codes of results, by call
 	titled   bool              // somebody has asked for a title
 	rewound  bool              // somebody has asked to go back
-	docs     documents
+	// forgotten are the messages that were removed.
+	forgotten map[string]bool
+	// taken is when the thread was taken over from processes whose leases had not ended.
+	taken map[string]clock.Moment
+	docs  documents
 }
 
 // message is what is known of a message.

@@ -82,16 +82,13 @@ var mutants = []mutant{
 		"case o.lease.HeldSince(o.w.Acknowledged()):", "case o.lease.HeldSince(asked):"),
 	one("the index does not list what is due", "thread/commit.go", "!ends || !p.s.GoesOn(at) {",
 		"!ends || !p.s.GoesOn(at) || p.s.Format != 0 {"),
-	{"what is due is found only at its own time", []change{
-		{"upkeep/due.go", "d.whole.Ran() > dueWhole || len(d.tried) > 0 && d.whole.Ran() > dueAgain", "d.k == nil"},
-		{"upkeep/due.go", "d.since = now.Add(-dueLate)", "d.since = now"},
-	}},
+	one("what is due is found an hour late", "upkeep/due.go", "Add(-d.after-time.Millisecond)", "Add(-time.Hour)"),
 	one("a call that has expired waits on", "thread/status.go", "c.WaitsOutside() && !c.Expired(now)",
 		"c.WaitsOutside()"),
 	one("a thread is deleted wherever it stands", "memstore/commit.go", "t != nil && t.head.Position() != at {",
 		"t == nil && at.Next > 1 {"),
-	one("a pruning forgets what the thread needs", "upkeep/prune.go",
-		"for _, st := range p.kept {\n		for id := st.Leaf;", "for _, st := range p.kept[1:] "+
+	one("a pruning forgets what a checkpoint needs", "upkeep/prune.go",
+		"for _, st := range p.kept {\n		for id := st.Leaf;", "for _, st := range p.kept[:1] "+
 			"{\n		for id := st.Leaf;"),
 	one("a client that comes back is shown everything", "http/runs.go",
 		"a.runs.Events(o.ctx, who, param(r, \"thread\"), run, asked.after,", "a.runs.Events(o.ctx, who, param(r, "+

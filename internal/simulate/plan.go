@@ -72,10 +72,12 @@ type extras struct {
 	forks    bool // users who go on from a thread in another one
 	results  bool // clients that want one result instead of a stream
 	states   bool // the shared state, which tools and users change, and activities
+	mistakes bool // servers that are taken for dead although they live
 }
 
 // extrasOf returns the extras of a seed: none for every second one.
 func extrasOf(seed uint64) (x extras) {
+	x.mistakes = rand.New(rand.NewPCG(seed, 0xdead)).IntN(4) == 0
 	r := rand.New(rand.NewPCG(seed, 0xe87a))
 	if r.IntN(2) == 0 {
 		return x
@@ -100,6 +102,9 @@ func retentionOf(seed uint64) (keep upkeep.Retention) {
 	}
 	if r.IntN(4) == 0 {
 		keep.Threads = 2 * time.Second
+	}
+	if r.IntN(2) == 0 { // otherwise the index has to find everything
+		keep.Every = 830 * time.Millisecond
 	}
 	return keep
 }
@@ -250,6 +255,7 @@ var moods = []mood{
 		"lose":    1,
 		late:      0.3,
 		"restart": 4,
+		"mistake": 1,
 	}},
 	// Servers are told to stop, often while a tool is at work there, and time passes meanwhile.
 	{name: "leaving", weights: map[string]float64{
@@ -268,6 +274,8 @@ var moods = []mood{
 		"time": 2,
 		"lose": 1,
 		mute:   0.3,
+
+		"mistake": 2,
 	}},
 	{name: "wild", weights: map[string]float64{
 		lost:      0.3,
@@ -285,5 +293,9 @@ var moods = []mood{
 		"cut":     0.5,
 		"deaf":    0.8,
 		"time":    1,
+		"mistake": 1,
 	}},
 }
+
+// afterAll is a time at which everything has expired.
+var afterAll = time.Unix(1<<40, 0)

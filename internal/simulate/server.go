@@ -42,6 +42,7 @@ type server struct {
 	ready     atomic.Bool   // started
 	begun     chan struct{} // closed when nothing starts it any more
 	suspended atomic.Bool
+	mistaken  atomic.Bool // others were told that it is dead, although it lives
 	stopping  bool
 	clients   context.Context    // of its streams
 	hangUp    context.CancelFunc // ends the streams
@@ -52,7 +53,7 @@ type server struct {
 
 	mu          sync.Mutex
 	ids         map[string]int
-	gone        map[string]bool // the processes of whose death it was told
+	gone        map[string]time.Time // until when the leases lasted of processes of whose death it was told
 	onPost      func(store.ThreadKey)
 	onDeparture func(store.Departure)
 }
@@ -74,7 +75,7 @@ func (w *World) newServer(index, life int, v variant) *server {
 		life:    life,
 		variant: v,
 		ids:     map[string]int{},
-		gone:    map[string]bool{},
+		gone:    map[string]time.Time{},
 		skew:    w.plan.skews[index],
 	}
 	s.begun = make(chan struct{})
@@ -163,11 +164,13 @@ func (s *server) isDead() bool { return s.ended.Load() }
 // serves reports whether clients can reach it.
 func (s *server) serves() bool { return s.ready.Load() && !s.isDead() && !s.stopping }
 
-// seen reports whether it was told that a process has died.
+// seen reports whether it was told that a process has died which has not renewed its lease since.
 func (s *server) seen(process string) bool {
+	held, _ := s.world.base.Lease(context.Background(), process)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.gone[process]
+	until, gone := s.gone[process]
+	return gone && !held.Until.After(until)
 }
 
 // listen sets a listener until stop is called.
@@ -196,7 +199,7 @@ func (s *server) tell(f func(*server)) {
 func (s *server) hear(d store.Departure) {
 	if d.Thread == (store.ThreadKey{}) && !d.Retired {
 		s.mu.Lock()
-		s.gone[d.Process] = true
+		s.gone[d.Process] = afterAll
 		s.mu.Unlock()
 	}
 	s.tell(func(s *server) { s.onDeparture(d) })

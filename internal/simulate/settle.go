@@ -42,6 +42,7 @@ func (p *schedule) settle() {
 	p.come()
 	p.sayInForks()
 	p.compareShown()
+	p.readLogs()
 	if w.plan.seed%4 == 0 {
 		p.fill()
 	}
@@ -109,10 +110,18 @@ func (p *schedule) sayInForks() {
 	}
 }
 
+// mostAtOnce is how many steps there may be until nothing moves, while hardly any time passes.
+const mostAtOnce = 20000
+
 // drain lets go who waits, in order, and tells what is due, until nothing moves.
 func (p *schedule) drain() {
 	w := p.world
-	for w.violation() == nil {
+	for n := 0; w.violation() == nil; n++ {
+		if n > mostAtOnce {
+			w.violate("an accepted run ends", "after %d steps something still moves: %s", n,
+				strings.Join(p.unrest(), "; "))
+			return
+		}
 		time.Sleep(moment)
 		w.rest()
 		if due := w.due(); len(due) > 0 {
@@ -220,3 +229,34 @@ func (p *schedule) compareShown() {
 		w.mu.Unlock()
 	}
 }
+
+// readLogs has somebody read the newest runs of each thread from their beginning, when some have been
+// archived. Those that are there come to their end.
+func (p *schedule) readLogs() {
+	w := p.world
+	able := slices.IndexFunc(w.servers, func(s *server) bool { return s.serves() && !s.variant.without })
+	if !w.plan.extras.keepers || able < 0 {
+		return
+	}
+	for _, id := range w.ids() {
+		w.mu.Lock()
+		runs := w.truth.of(id).runs()
+		w.mu.Unlock()
+		for _, run := range runs[max(0, len(runs)-maxLogs):] {
+			if w.lacks(id) || w.violation() != nil {
+				break
+			}
+			c := &client{world: w, name: "reader of " + run, thread: id}
+			p.clients = append(p.clients, c)
+			c.page.run = run
+			c.read(w.servers[able], "read", true, c.get("/threads/"+id+"/runs/"+run+"/events"))
+			p.come()
+			if c.page.cursor.Number > 0 && !c.page.over {
+				w.violate(neededPromise, "the log of %s of %s has no end", run, id)
+			}
+		}
+	}
+}
+
+// maxLogs is how many runs of a thread are read at the end.
+const maxLogs = 3

@@ -44,6 +44,7 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 	}
 	for _, m := range c.Messages {
 		k.messages[m.ID] = message{parent: m.Parent}
+		delete(k.forgotten, m.ID)
 		w.resulted(k, c.Key.Thread, m.ID, m.Data)
 	}
 	for i, data := range c.Records {
@@ -54,8 +55,14 @@ func (w *World) landed(s *server, c *store.Commit) bool {
 			w.seen("%s %s %s", c.Key.Thread, cursor, describe(data))
 		}
 	}
+	w.takenOver(k, c)
 	k.position = store.Position{Fence: c.Fence, Next: c.Expect.Next + uint64(len(c.Records)), ETag: c.ID}
 	k.process = c.Process
+	if len(c.Forget) > 0 {
+		if lost := k.lacks(c, w.base); lost != "" {
+			w.violated(neededPromise, "%s has lost %s", c.Key.Thread, lost)
+		}
+	}
 	if w.plan.extras.states {
 		w.documented(k, c)
 	}
@@ -89,6 +96,9 @@ func (w *World) started(s *server, call *holdfast.ToolCall) {
 		return // it is made by hand
 	}
 	k := w.truth.of(call.Thread)
+	if k.process != s.process && k.strays(s) {
+		return
+	}
 	if k.process != s.process {
 		w.violated("one owner starts tools", "%s starts %s of %s, which belongs to %q", s.process, call.Name,
 			call.Thread, k.process)
@@ -157,6 +167,9 @@ func (w *World) modelAsked(s *server, req *holdfast.ModelRequest) {
 		return
 	}
 	k := w.truth.of(req.Thread)
+	if k.process != s.process && s.mistaken.Load() && !k.taken[s.process].Never() {
+		return // it learns that when it stores the answer
+	}
 	if k.process != s.process {
 		w.violated("one owner asks models", "%s asks for %s, which belongs to %q", s.process, req.Thread, k.process)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -167,9 +166,6 @@ func (t *truth) unlisted(base store.Store) string {
 	}
 	return ""
 }
-
-// afterAll is a time at which every call has expired.
-var afterAll = time.Unix(1<<40, 0)
 
 // listsOf returns the lists in which a thread is to be.
 func listsOf(head *store.Head, st *thread.State) (lists []store.List) {
