@@ -65,6 +65,21 @@ func (o *takeovers) ensureOwner(ctx context.Context, t *thread.Thread, w *vigil)
 	return o.become(ctx, t, why)
 }
 
+// handOn hands a run over that this process has given up, if t still says where its thread stands. A run that
+// has ended since is none that others may go on with: they would take the next one that begins here. It
+// reports whether the head has moved. The caller holds the thread's lock.
+func (o *takeovers) handOn(ctx context.Context, t *thread.Thread) (moved bool, err error) {
+	now, err := o.read.Head(ctx, t.Key)
+	if err != nil {
+		return false, err
+	}
+	if now.Head == nil || now.Head.Position() != t.Head.Position() {
+		return true, nil
+	}
+	o.host.HandOver(t.Key)
+	return false, nil
+}
+
 // become makes this process the owner of a thread, of which the owner is gone, or has
 // handed it over, unless the run waits for another one. It reports whether the head has
 // moved, also with an error. The caller holds the thread's lock.
@@ -78,7 +93,7 @@ func (o *takeovers) become(ctx context.Context, t *thread.Thread, why cause) (mo
 	case err != nil:
 	case s.verdict == pin.Wait:
 		if why == gaveUp && s.others { // who take this process, which lives, for the owner
-			o.host.HandOver(key)
+			return o.handOn(ctx, t)
 		}
 		return false, nil
 	case s.verdict == pin.Stored:
