@@ -3,6 +3,7 @@ package remote
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,18 +113,23 @@ func (r *rules) result(id string) {
 	r.t.Fatalf("there is a result of %q, which waits for none", id)
 }
 
-// TestThreadIDs: the agent can tell conversations of all users apart, and runs beside them.
+// TestThreadIDs: the agent can tell conversations of all users apart, and runs beside them. The ids are
+// UUIDs, because LangGraph's server refuses others.
 func TestThreadIDs(t *testing.T) {
 	ann := holdfast.Iteration{Principal: holdfast.Principal{Tenant: "a", User: "b"}}
 	bob := holdfast.Iteration{Principal: holdfast.Principal{Tenant: "a", User: "c"}}
 	again, side := ann, ann
 	again.Incarnation, side.Side = "2", true
 	ids := map[string]bool{}
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	for _, id := range []string{
 		threadID(&ann, "t", "r1"), threadID(&ann, "t2", "r1"), threadID(&bob, "t", "r1"), threadID(&again, "t", "r1"),
 		threadID(&side, "t", "r1"), threadID(&side, "t", "r2"),
 	} {
 		ids[id] = true
+		if !uuid.MatchString(id) {
+			t.Errorf("%q is no UUID", id)
+		}
 	}
 	if len(ids) != 6 || !ids[threadID(&ann, "t", "r2")] {
 		t.Errorf("the ids are %v", ids)

@@ -3,7 +3,6 @@ package remote
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -42,13 +41,16 @@ func runID(run string) string {
 // threadID returns the id of the thread for the agent's run. Ids of threads are chosen by clients, and only
 // tell those of one user apart; the agent may tell conversations apart by nothing else. A run beside the
 // conversation has one of its own, so that an agent that keeps conversations does not take it for a part.
+// It is a UUID, of the version for those that are made of hashes, because LangGraph's server takes no other.
 func threadID(at *holdfast.Iteration, thread, run string) string {
 	if !at.Side {
 		run = ""
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", at.Principal.Tenant, at.Principal.User, thread,
 		at.Incarnation, run))
-	return base32.StdEncoding.EncodeToString(sum[:20])
+	sum[6] = sum[6]&0x0f | 0x80
+	sum[8] = sum[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
 // input is what is posted.
