@@ -18,6 +18,11 @@ type States struct{ Keeper *Keeper }
 func (k States) Patch(ctx context.Context, who holdfast.Principal, id string, p threads.StatePatch) (
 	*threads.PatchedState, error,
 ) {
+	stored, err := k.Keeper.cfg.Limits.Admit(ctx, who, false)
+	if err != nil {
+		return nil, err
+	}
+	defer stored(false) // no thread is made
 	for range maxTries {
 		made, err := k.still(ctx, who, id, p)
 		if !running(err) {
