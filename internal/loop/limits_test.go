@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -20,6 +21,7 @@ import (
 	"github.com/holdfast-agents/holdfast/internal/quota"
 	"github.com/holdfast-agents/holdfast/internal/testkit/looptest"
 	"github.com/holdfast-agents/holdfast/internal/thread"
+	"github.com/holdfast-agents/holdfast/internal/upkeep"
 	"github.com/holdfast-agents/holdfast/store"
 	"github.com/holdfast-agents/holdfast/threads"
 )
@@ -238,6 +240,9 @@ func TestByteLimit(t *testing.T) {
 		_, err = e.Keeper.Mark(t.Context(), looptest.Alice, "t", threads.Mark{})
 		wantLimit(t, err, "bytes", "user", size, 20_000)
 		_, err = e.Keeper.Fork(t.Context(), looptest.Alice, "t", threads.Travel{})
+		wantLimit(t, err, "bytes", "user", size, 20_000)
+		_, err = upkeep.States{Keeper: e.Keeper}.Patch(t.Context(), looptest.Alice, "t",
+			threads.StatePatch{Patch: json.RawMessage(`[{"op":"add","path":"/n","value":1}]`)})
 		wantLimit(t, err, "bytes", "user", size, 20_000)
 		if _, err := e.Keeper.Delete(t.Context(), looptest.Alice, "t", "", false); err != nil {
 			t.Fatal(err)
