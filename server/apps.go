@@ -59,7 +59,7 @@ func (a apps) CallForApp(
 		a.s.cfg.Log.Warn("a tool failed", "tool", call.Name, "thread", thread, "app", message, "error", err)
 	}
 	a.s.audited.audit.note(ctx, caller(who), "call_tool_for_app", thread, err, slog.String("agent", shown.Agent()),
-		slog.String("mcp", from.Name()), slog.String("tool", call.Name))
+		slog.String("mcp", from.Name()), slog.String("tool", call.Name), slog.Bool("failed", result.Failed))
 	return mcp.RawResult(result), nil
 }
 

@@ -126,6 +126,10 @@ func TestApps(t *testing.T) {
 			failed == strings.HasPrefix(want, "{") {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
+		if line := fmt.Sprintf("tool=%s failed=%v", name, !strings.HasPrefix(want, "{")); !strings.Contains(
+			strings.Join(log.Lines(), "\n"), line) {
+			t.Errorf("the audit does not say %s", line)
+		}
 	}
 	for _, path := range []string{"/threads/t/apps/u", "/threads/t/apps/none", "/threads/none/apps/" + id} {
 		if got := answered(s, http.MethodGet, path, ""); got.Code != http.StatusNotFound {
