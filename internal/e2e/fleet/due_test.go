@@ -331,18 +331,18 @@ func (x *expiring) look(t *testing.T, s store.Store) {
 		if told {
 			continue
 		}
-		t1, err := thread.Reader{Store: s}.Head(t.Context(), store.ThreadKey{Tenant: looptest.Alice.Tenant, Thread: id})
+		got, err := thread.Reader{Store: s}.Head(t.Context(), looptest.KeyOf(id))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if st := t1.State; st.Running() || len(st.Calls) > 0 {
+		if st := got.State; st.Running() || len(st.Calls) > 0 {
 			continue
 		}
 		x.mu.Lock()
 		if x.ends[id] == 0 {
 			x.found[id] = true
-			x.late[n] = t1.Head.UpdatedAt.Sub(due)
+			x.late[n] = got.Head.UpdatedAt.Sub(due)
 			if x.left--; x.left == 0 {
 				close(x.all)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 
 	"github.com/holdfast-agents/holdfast/internal/agui"
@@ -18,14 +19,18 @@ type telling struct {
 	s *scene
 }
 
-// Commit commits, and notes the conflicts that the commit tells.
+// Commit commits, and notes the conflicts that the commit tells, unless it is surely not stored.
 func (s telling) Commit(ctx context.Context, c *store.Commit) error {
+	err := s.Store.Commit(ctx, c)
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrFenced) {
+		return err
+	}
 	for _, r := range c.Records {
 		if bytes.Contains(r, []byte("holdfast.state_conflict")) {
 			s.s.told(r)
 		}
 	}
-	return s.Store.Commit(ctx, c)
+	return err
 }
 
 // marked finds the marks in a document.
