@@ -126,8 +126,8 @@ func TestApps(t *testing.T) {
 			failed == strings.HasPrefix(want, "{") {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
-		if line := fmt.Sprintf("tool=%s failed=%v", name, !strings.HasPrefix(want, "{")); !strings.Contains(
-			strings.Join(log.Lines(), "\n"), line) {
+		if line := fmt.Sprintf("tool=%s failed=%v", name,
+			!strings.HasPrefix(want, "{")); !strings.Contains(strings.Join(log.Lines(), "\n"), line) {
 			t.Errorf("the audit does not say %s", line)
 		}
 	}

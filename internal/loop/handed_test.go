@@ -41,8 +41,8 @@ func TestEndedRunIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
-		agent := holdfast.Agent{Name: "a", Model: holdfast.ModelFunc(
-			func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
+		agent := holdfast.Agent{Name: "a",
+			Model: holdfast.ModelFunc(func(context.Context, *holdfast.ModelRequest) iter.Seq2[holdfast.Delta, error] {
 				return func(yield func(holdfast.Delta, error) bool) {
 					<-gate
 					yield(holdfast.Delta{Text: "done", Finish: holdfast.FinishStop}, nil)

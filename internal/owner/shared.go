@@ -206,8 +206,7 @@ func errStateConflict(id, version string, m *jsonpatch.Merged) *holdfast.Error {
 	if m.Count > 1 {
 		where = fmt.Sprintf("in %d places that were", m.Count)
 	}
-	e := holdfast.Errorf(codes.StateConflict,
-		"The request changes the shared state %s changed meanwhile.", where).
+	e := holdfast.Errorf(codes.StateConflict, "The request changes the shared state %s changed meanwhile.", where).
 		WithHint("Nothing was stored. Send the request again with the state as it is to be, and "+
 			"forwardedProps.holdfast.stateVersion set to details.stateVersion: the version that it is changed from. "+
 			"GET /threads/{thread}/state shows it. An agent whose conflicts are decided is never asked: state: "+
