@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-agents/holdfast"
 	"github.com/holdfast-agents/holdfast/agenttest"
 	"github.com/holdfast-agents/holdfast/internal/testkit"
+	"github.com/holdfast-agents/holdfast/internal/testkit/redistest"
 	"github.com/holdfast-agents/holdfast/internal/testkit/wait"
 	"github.com/holdfast-agents/holdfast/mcp"
 )
@@ -62,12 +63,7 @@ func (d *daemon) kill() {
 // serveNPM starts a server over HTTP, and returns it with its address and its notes.
 func serveNPM(t testing.TB, args ...string) (d *daemon, addr, notes string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr, notes = l.Addr().String(), t.TempDir()
-	l.Close()
+	addr, notes = redistest.FreeAddr(t), t.TempDir()
 	_, port, _ := net.SplitHostPort(addr)
 	d = &daemon{t: t, args: args, env: []string{"PORT=" + port, "NOTES=" + notes}}
 	d.start(addr)
