@@ -152,7 +152,7 @@ tools:
 			p.ready()
 			limit := func(what string, few, many func(), n int, syscalls, wakes float64) {
 				// A busy machine hands over what comes together in several parts, but hardly each time.
-				for try := range 3 {
+				for try := range 6 {
 					name := fmt.Sprint(what, try)
 					few()
 					o.costOf(t, p, name+"warm")
