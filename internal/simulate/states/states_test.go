@@ -131,7 +131,12 @@ func TestStates(t *testing.T) {
 			next, begun := open(t), time.Now()
 			failed := 0
 			for i := range uint64(most) {
-				if problems := play(t, next(), first+i, false); len(problems) > 0 {
+				db := next()
+				problems := play(t, db, first+i, false)
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+				if len(problems) > 0 {
 					t.Errorf("seed %d: %s", first+i, strings.Join(problems, "\n"))
 					if failed++; failed == 5 {
 						t.FailNow()
@@ -151,9 +156,7 @@ func stores(whole bool) map[string]func(t *testing.T) func() store.Store {
 			return func() store.Store {
 				n++
 				dir := filepath.Join(t.TempDir(), fmt.Sprint(n))
-				db := looptest.Must(filestore.Open(dir, filestore.Options{}))(t)
-				t.Cleanup(func() { _ = db.Close() })
-				return db
+				return looptest.Must(filestore.Open(dir, filestore.Options{}))(t)
 			}
 		},
 		"redis": func(t *testing.T) func() store.Store {
@@ -166,10 +169,8 @@ func stores(whole bool) map[string]func(t *testing.T) func() store.Store {
 			n := 0
 			return func() store.Store {
 				n++
-				db := looptest.Must(redisstore.Open(t.Context(), url,
+				return looptest.Must(redisstore.Open(t.Context(), url,
 					redisstore.Options{Prefix: fmt.Sprintf("s%d:", n)}))(t)
-				t.Cleanup(func() { _ = db.Close() })
-				return db
 			}
 		},
 	}
